@@ -1,0 +1,30 @@
+"""Which examples each step sees: all of them, or mini-batches in an order that depends on the seed alone."""
+
+from functools import lru_cache
+
+from grokscope.randomness import Int64Array, Stream, permutation
+
+
+class BatchOrder:
+    """A fresh permutation of the training set each epoch; the last incomplete batch is dropped.
+
+    >>> import numpy as np
+    >>> order = BatchOrder(np.arange(5), batch_size=2, seed=0)
+    >>> [order.batch(step).tolist() for step in (1, 2)]
+    [[3, 4], [1, 2]]
+    """
+
+    def __init__(self, examples: Int64Array, batch_size: int, seed: int) -> None:
+        self._batch_size = batch_size
+        self._batches_per_epoch = len(examples) // batch_size
+
+        @lru_cache(maxsize=1)
+        def epoch_order(epoch: int) -> Int64Array:
+            return permutation(seed, Stream.BATCHES, epoch, examples)
+
+        self._epoch_order = epoch_order
+
+    def batch(self, step: int) -> Int64Array:
+        """Indices into the training set of the examples of this step, which counts from 1."""
+        epoch, place = divmod(step - 1, self._batches_per_epoch)
+        return self._epoch_order(epoch)[place * self._batch_size : (place + 1) * self._batch_size]

@@ -1,0 +1,170 @@
+"""Plain modules, autograd and torch's optimisers: the slow, obvious engine that the fast ones are tested against."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from grokscope.engines.batches import BatchOrder
+from grokscope.engines.state import STATISTICS, TrainingState
+from grokscope.errors import EngineError
+from grokscope.models import Evaluation, Weights
+from grokscope.models.mlp import TwoLayerMLP, evaluate, to_numpy
+from grokscope.randomness import NEURONS_PER_BLOCK, Int64Array, dropout_threshold, dropout_words
+from grokscope.spec import OptimizerSpec, RunSpec
+from grokscope.tasks import Dataset
+
+# torch's names for what a TrainingState calls moments
+_TORCH_MOMENTS = {
+    "first_moment": "exp_avg",
+    "second_moment": "exp_avg_sq",
+    "momentum": "momentum_buffer",
+}
+
+
+class TorchEngine:
+    """Any two-layer network on any device that torch knows."""
+
+    name = "torch"
+
+    def __init__(self, spec: RunSpec, dataset: Dataset, state: TrainingState, device: str = "cpu") -> None:
+        self.step = state.step
+        self._spec = spec
+        self._device = _available_device(device)
+        self._network = TwoLayerMLP(state.weights, spec.model.activation, spec.model.norm).to(self._device)
+        self._trained = {
+            name: tensor for name, tensor in self._parameters().items() if name not in STATISTICS
+        }
+        self._optimizer = _make_optimizer(spec.optimizer, list(self._trained.values()))
+        self._restore(state)
+        self._pairs = torch.tensor(dataset.train_pairs, device=self._device)  # [n, 2]
+        self._labels = torch.tensor(dataset.train_labels, device=self._device)  # [n]
+        self._examples = torch.tensor(dataset.train_examples, device=self._device)  # [n]
+        size = spec.training.batch_size
+        self._batches = BatchOrder(dataset.train_examples, size, spec.training.seed) if size else None
+
+    def advance(self, steps: int) -> npt.NDArray[np.float64]:
+        """Take `steps` steps; the loss of each, before its update."""
+        losses = torch.empty(steps, dtype=torch.float64, device=self._device)
+        self._network.train()
+        with _reproducible_arithmetic():
+            for index in range(steps):
+                losses[index] = self._take_step()
+        return losses.cpu().numpy()
+
+    def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
+        """What the network says now."""
+        with _reproducible_arithmetic():
+            return evaluate(self._network, pairs, labels, self._spec.training.loss)
+
+    def weights(self) -> Weights:
+        """A copy of the network's weights."""
+        return self._network.weights()
+
+    def state(self) -> TrainingState:
+        """A copy of everything that the next step depends on."""
+        moments = {}
+        for name, parameter in self._trained.items():
+            for moment, torch_name in _TORCH_MOMENTS.items():
+                if torch_name in self._optimizer.state[parameter]:
+                    value = self._optimizer.state[parameter][torch_name]
+                    moments[f"{moment}.{name}"] = to_numpy(value.T if name in ("U", "V") else value)
+        return TrainingState(self.step, self.weights(), moments)
+
+    def _take_step(self) -> Tensor:
+        self.step += 1
+        pairs, labels, examples = self._pairs, self._labels, self._examples
+        if self._batches is not None:
+            chosen = torch.tensor(self._batches.batch(self.step), device=self._device)  # [B]
+            pairs, labels, examples = pairs[chosen], labels[chosen], examples[chosen]
+        logits = self._network(pairs, self._dropout_mask(examples))  # [B, p]
+        if self._spec.training.loss == "mse":
+            loss = F.mse_loss(logits, F.one_hot(labels, logits.shape[1]).to(logits.dtype))
+        else:
+            loss = F.cross_entropy(logits, labels)
+        self._optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        return loss.detach()
+
+    def _dropout_mask(self, examples: Tensor) -> Tensor | None:
+        """0 for a dropped neuron and 1/(1 − probability) for a kept one [B, N]."""
+        probability, width = self._spec.model.dropout, self._spec.model.width
+        if probability == 0:
+            return None
+        blocks = torch.arange(-(-width // NEURONS_PER_BLOCK), device=self._device)
+        words = dropout_words(self._spec.training.seed, self.step, examples[:, None], blocks[None, :])
+        halves = [half for word in words for half in (word & 0xFFFF, word >> 16)]
+        bits = torch.stack(halves, dim=-1).flatten(1)[:, :width]  # [B, N]
+        return (bits >= dropout_threshold(probability)).to(torch.float32) / (1 - probability)
+
+    def _parameters(self) -> dict[str, Tensor]:
+        """The tensors that the optimiser holds. U and V lie transposed in the module, see `TwoLayerMLP`."""
+        return self._network.named_arrays() | {"U": self._network.u, "V": self._network.v}
+
+    def _restore(self, state: TrainingState) -> None:
+        for key, value in state.moments.items():
+            moment, name = key.split(".")
+            parameter = self._trained[name]
+            oriented = torch.tensor(np.ascontiguousarray(value.T if name in ("U", "V") else value))
+            entry = self._optimizer.state[parameter]
+            entry[_TORCH_MOMENTS[moment]] = oriented.to(self._device)
+            if moment == "first_moment":
+                entry["step"] = torch.tensor(float(state.step))
+
+
+def _make_optimizer(spec: OptimizerSpec, parameters: list[Tensor]) -> torch.optim.Optimizer:
+    if spec.kind == "sgd":
+        return torch.optim.SGD(
+            parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=spec.weight_decay
+        )
+    optimizer = torch.optim.AdamW if spec.kind == "adamw" else torch.optim.Adam
+    return optimizer(
+        parameters,
+        spec.learning_rate,
+        betas=(spec.beta1, spec.beta2),
+        eps=spec.epsilon,
+        weight_decay=spec.weight_decay,
+    )
+
+
+def _available_device(name: str) -> torch.device:
+    kinds = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    kind = name.partition(":")[0]
+    here = ", ".join(known for known, available in kinds.items() if available)
+    if not kinds.get(kind):
+        reason = "is not here" if kind in kinds else "is not a device"
+        raise EngineError(f"device = {name!r} {reason}: must be one of {here}")
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise EngineError(f"device = {name!r} is not a device: must be one of {here}") from None
+
+
+@contextmanager
+def _reproducible_arithmetic() -> Iterator[None]:
+    """One thread, so that rounding does not depend on the machine's load or cores; denormals flushed to zero.
+
+    Under strong weight decay the weights of dying neurons shrink by a constant factor each step and would spend hundreds
+    of steps as denormal numbers, on which a CPU is up to eight times slower. Both settings are put back afterwards.
+    """
+    threads, flushing = torch.get_num_threads(), _denormals_are_flushed()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(flushing)
+        torch.set_num_threads(threads)
+
+
+def _denormals_are_flushed() -> bool:
+    return bool((torch.tensor(1e-39) * torch.ones(())).item() == 0)

@@ -1,0 +1,70 @@
+"""One row of a training curve."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from grokscope.measure.spectrum import neuron_spectra
+from grokscope.models import Evaluation, Weights
+from grokscope.spec import Operation
+from grokscope.tasks import Dataset
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A network at one step. What does not exist (accuracy on no examples, IPR of no live neuron) is NaN."""
+
+    step: int
+    train_loss: float  # of the batch this step was taken on, before the update, dropout and all
+    test_loss: float  # this and all below: after the update, in evaluation mode
+    train_accuracy: float  # against the labels trained on
+    test_accuracy: float
+    corrupted_accuracy: float  # corrupted examples, against their drawn labels: memorised
+    clean_accuracy: float  # the other training examples
+    recovered_accuracy: float  # corrupted examples, against their true labels: corrected
+    mean_ipr: float
+    mean_gini: float
+    dead_neurons: int
+    norm_u: float
+    norm_v: float
+    norm_w: float
+
+
+def take_measurement(
+    step: int,
+    train_loss: float,
+    train: Evaluation,
+    test: Evaluation,
+    weights: Weights,
+    dataset: Dataset,
+    operation: Operation,
+) -> Measurement:
+    """Everything that a curve records, from what the network says about both sets and from its weights."""
+    memorised = train.predictions == dataset.train_labels
+    corrected = train.predictions == dataset.train_truth
+    spectra = neuron_spectra(weights, operation)
+    return Measurement(
+        step=step,
+        train_loss=train_loss,
+        test_loss=float(test.losses.mean()),
+        train_accuracy=_fraction(memorised),
+        test_accuracy=_fraction(test.predictions == dataset.test_labels),
+        corrupted_accuracy=_fraction(memorised[dataset.corrupted]),
+        clean_accuracy=_fraction(memorised[~dataset.corrupted]),
+        recovered_accuracy=_fraction(corrected[dataset.corrupted]),
+        mean_ipr=spectra.mean_ipr,
+        mean_gini=spectra.mean_gini,
+        dead_neurons=int(spectra.dead.sum()),
+        norm_u=_frobenius(weights["U"]),
+        norm_v=_frobenius(weights["V"]),
+        norm_w=_frobenius(weights["W"]),
+    )
+
+
+def _fraction(hits: npt.NDArray[np.bool_]) -> float:
+    return float(hits.mean()) if len(hits) else float("nan")
+
+
+def _frobenius(matrix: npt.NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.square(matrix, dtype=np.float64).sum()))

@@ -1,0 +1,15 @@
+"""What every engine reports about a network, whatever it computes with."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from grokscope.randomness import Int64Array
+
+
+class Evaluation(NamedTuple):
+    """What a network says about some examples."""
+
+    predictions: Int64Array  # [n]
+    losses: npt.NDArray[np.float64]  # [n]

@@ -1,0 +1,67 @@
+"""From accuracies to the name of a phase: Table 2 of the paper.
+
+    >>> classify(train_accuracy=0.99, test_accuracy=0.98, corruption=0.35, best_test_accuracy=0.98)
+    <Phase.COEXISTENCE: 'coexistence'>
+"""
+
+from enum import StrEnum
+
+HIGH_ACCURACY = 0.9
+# Guessing gets 1-2 % of the corrupted labels right, and accuracies fluctuate: the paper allows 5 % for both.
+GUESSING_MARGIN = 0.05
+
+
+class Phase(StrEnum):
+    """What a trained network does with the rule and with the corrupted labels."""
+
+    COEXISTENCE = "coexistence"
+    PARTIAL_INVERSION = "partial_inversion"
+    FULL_INVERSION = "full_inversion"
+    MEMORIZATION = "memorization"
+    FORGETTING = "forgetting"
+    CONFUSION = "confusion"
+
+    @property
+    def title(self) -> str:
+        """The phase as the paper writes it."""
+        return self.value.replace("_", " ").title()
+
+    def describe(self) -> str:
+        """One sentence in plain words.
+
+        >>> Phase.MEMORIZATION.describe()
+        'The network fits the training labels, wrong ones included, and has not found the rule.'
+        """
+        return _DESCRIPTIONS[self]
+
+
+_DESCRIPTIONS = {
+    Phase.COEXISTENCE: "The network has found the rule and, beside it, memorises the corrupted labels.",
+    Phase.PARTIAL_INVERSION: "The network has found the rule and gives the true answer for some of the corrupted "
+    "examples, so it does better on the test set than on the training set.",
+    Phase.FULL_INVERSION: "The network has found the rule and ignores the corrupted labels: it gives the true "
+    "answer even where it was trained on a wrong one.",
+    Phase.MEMORIZATION: "The network fits the training labels, wrong ones included, and has not found the rule.",
+    Phase.FORGETTING: "The network had found the rule and lost it again: both accuracies fell after test accuracy "
+    "had been high.",
+    Phase.CONFUSION: "The network has neither found the rule nor managed to memorise the training labels.",
+}
+
+
+def classify(
+    train_accuracy: float, test_accuracy: float, corruption: float, best_test_accuracy: float
+) -> Phase:
+    """The phase of a network, from its final accuracies and the best test accuracy on its way.
+
+    `train_accuracy` is measured against the noisy labels; `corruption` is the fraction of the training set whose
+    labels were drawn anew. The last argument is what tells Forgetting from Confusion.
+    """
+    if test_accuracy >= HIGH_ACCURACY:
+        if train_accuracy >= HIGH_ACCURACY:
+            return Phase.COEXISTENCE
+        if train_accuracy >= 1 + GUESSING_MARGIN - corruption:
+            return Phase.PARTIAL_INVERSION
+        return Phase.FULL_INVERSION
+    if train_accuracy >= HIGH_ACCURACY:
+        return Phase.MEMORIZATION
+    return Phase.FORGETTING if best_test_accuracy >= HIGH_ACCURACY else Phase.CONFUSION

@@ -1,0 +1,106 @@
+"""What a run leaves behind.
+
+    spec → dataset → model → training → measurements → result
+
+Each stage adds fields to `RunResult`; a stored run is read back as one.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Literal
+
+from grokscope.errors import GrokscopeError
+from grokscope.measure import Measurement, NeuronSpectra
+from grokscope.models import Weights
+from grokscope.phases import Phase
+from grokscope.spec import RunSpec
+from grokscope.tasks import Dataset, make_dataset
+
+if TYPE_CHECKING:
+    from grokscope.models.mlp import TwoLayerMLP
+
+Status = Literal["finished", "diverged"]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run, from its spec to its phase."""
+
+    spec: RunSpec
+    # training
+    engine: str
+    seconds: float
+    status: Status
+    diverged_step: int | None  # the first step whose loss was not a finite number
+    weights: Weights | None  # of the final network; None if they were not kept
+    # measurements
+    curve: tuple[Measurement, ...]
+    neurons: NeuronSpectra | None  # of the final network; None if it diverged
+    # phases
+    phase: Phase | None  # None if it diverged
+
+    @property
+    def run_id(self) -> str:
+        """The spec's content hash."""
+        return self.spec.run_id
+
+    @property
+    def final(self) -> Measurement:
+        """The last row of the curve."""
+        return self.curve[-1]
+
+    def dataset(self) -> Dataset:
+        """The data the network was trained on, made again from the spec."""
+        return make_dataset(self.spec.task, self.spec.training.seed, self.spec.training.seeding)
+
+    def module(self) -> "TwoLayerMLP":
+        """The trained network as a torch module, in evaluation mode."""
+        from grokscope.models.mlp import TwoLayerMLP
+
+        if self.weights is None:
+            raise GrokscopeError(
+                f"run {self.run_id} was stored without weights; train it again with --save-weights --force"
+            )
+        network = TwoLayerMLP(self.weights, self.spec.model.activation, self.spec.model.norm)
+        return network.eval()
+
+    def describe(self) -> str:
+        """The phase and the numbers behind it, in plain words."""
+        if self.phase is None:
+            return (
+                f"Diverged: the loss of step {self.diverged_step} is not a finite number. Try a smaller learning rate."
+            )
+        row = self.final
+        words = [
+            f"{self.phase.title}. {self.phase.describe()}",
+            f"After {row.step} steps it is right on {row.test_accuracy:.1%} of the test set "
+            f"and agrees with {row.train_accuracy:.1%} of the training labels",
+        ]
+        if not math.isnan(row.corrupted_accuracy):
+            words[-1] += (
+                f"; of the corrupted examples it memorises {row.corrupted_accuracy:.1%} "
+                f"and gives the true answer on {row.recovered_accuracy:.1%}"
+            )
+        words[-1] += "."
+        if row.dead_neurons:
+            words.append(f"{row.dead_neurons} of {self.spec.model.width} neurons are dead.")
+        return " ".join(words)
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON: everything but arrays; what does not exist is null."""
+        return {
+            "run_id": self.run_id,
+            "phase": self.phase.value if self.phase else None,
+            "status": self.status,
+            "diverged_step": self.diverged_step,
+            "engine": self.engine,
+            "seconds": self.seconds,
+            "spec": self.spec.model_dump(mode="json"),
+            "final": row_to_dict(self.final),
+            "curve": [row_to_dict(row) for row in self.curve],
+        }
+
+
+def row_to_dict(row: Measurement) -> dict[str, float | int | None]:
+    """A row of a curve for JSON, which has no NaN and no infinity."""
+    return {key: value if math.isfinite(value) else None for key, value in asdict(row).items()}
