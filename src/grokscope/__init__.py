@@ -1,0 +1,43 @@
+"""grokscope: how networks memorise and generalise at the same time.
+
+>>> import grokscope as gs
+>>> result = gs.run(gs.RunSpec(task={"modulus": 11}, model={"width": 32}, training={"steps": 20}))
+>>> result.weights["U"].shape
+(32, 11)
+"""
+
+from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
+from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra
+from grokscope.models import analytic_weights, initial_weights
+from grokscope.phases import Phase, classify
+from grokscope.result import RunResult
+from grokscope.run import execute as run
+from grokscope.spec import ModelSpec, OptimizerSpec, RunSpec, TaskSpec, TrainingSpec
+from grokscope.store import Store
+from grokscope.tasks import Dataset, make_dataset
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Dataset",
+    "EngineError",
+    "GrokscopeError",
+    "Measurement",
+    "ModelSpec",
+    "NeuronSpectra",
+    "OptimizerSpec",
+    "Phase",
+    "RunResult",
+    "RunSpec",
+    "SpecError",
+    "Store",
+    "StoreError",
+    "TaskSpec",
+    "TrainingSpec",
+    "analytic_weights",
+    "classify",
+    "initial_weights",
+    "make_dataset",
+    "neuron_spectra",
+    "run",
+]

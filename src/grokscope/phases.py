@@ -1,7 +1,7 @@
 """From accuracies to the name of a phase: Table 2 of the paper.
 
-    >>> classify(train_accuracy=0.99, test_accuracy=0.98, corruption=0.35, best_test_accuracy=0.98)
-    <Phase.COEXISTENCE: 'coexistence'>
+>>> classify(train_accuracy=0.99, test_accuracy=0.98, corruption=0.35, best_test_accuracy=0.98)
+<Phase.COEXISTENCE: 'coexistence'>
 """
 
 from enum import StrEnum
@@ -22,7 +22,7 @@ class Phase(StrEnum):
     CONFUSION = "confusion"
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
         """The phase as the paper writes it."""
         return self.value.replace("_", " ").title()
 
@@ -48,9 +48,7 @@ _DESCRIPTIONS = {
 }
 
 
-def classify(
-    train_accuracy: float, test_accuracy: float, corruption: float, best_test_accuracy: float
-) -> Phase:
+def classify(train_accuracy: float, test_accuracy: float, corruption: float, best_test_accuracy: float) -> Phase:
     """The phase of a network, from its final accuracies and the best test accuracy on its way.
 
     `train_accuracy` is measured against the noisy labels; `corruption` is the fraction of the training set whose

@@ -75,7 +75,8 @@ def _bits64(seed: int, stream: Stream, epoch: int, examples: Int64Array) -> npt.
     """64 random bits for each example."""
     zero = np.zeros(1, np.int64)
     high, low, _, _ = philox(examples, zero, zero + epoch, zero + int(stream), seed)
-    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    bits: npt.NDArray[np.uint64] = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    return bits
 
 
 def permutation(seed: int, stream: Stream, epoch: int, examples: Int64Array) -> Int64Array:

@@ -72,7 +72,7 @@ class RunResult:
             )
         row = self.final
         words = [
-            f"{self.phase.title}. {self.phase.describe()}",
+            f"{self.phase.label}. {self.phase.describe()}",
             f"After {row.step} steps it is right on {row.test_accuracy:.1%} of the test set "
             f"and agrees with {row.train_accuracy:.1%} of the training labels",
         ]
@@ -96,7 +96,7 @@ class RunResult:
             "engine": self.engine,
             "seconds": self.seconds,
             "spec": self.spec.model_dump(mode="json"),
-            "final": row_to_dict(self.final),
+            "final": row_to_dict(self.final) if self.curve else None,
             "curve": [row_to_dict(row) for row in self.curve],
         }
 

@@ -186,7 +186,8 @@ class RunSpec(_Section):
             self.task.corruption_kind != "symmetric" or self.task.corrupted_operands is not None
         ):
             raise self.training.refuse(
-                "seeding", "the authors' labels exist only for task.corruption_kind = 'symmetric' on all operands"
+                "seeding",
+                "the authors' labels exist only for task.corruption_kind = 'symmetric' on all operands",
             )
         return self
 
@@ -333,7 +334,7 @@ def _allowed(cls: type[_Section], field: str) -> str:
     if choices := _choices(cls, field):
         return "one of " + ", ".join(choices)
     info = cls.model_fields[field]
-    annotation = info.annotation
+    annotation: object = info.annotation
     if isinstance(annotation, types.UnionType):
         annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
     bounds = []
@@ -347,7 +348,10 @@ def _allowed(cls: type[_Section], field: str) -> str:
                 bounds.append(f"at most {limit}")
             case annotated_types.Lt(lt=limit):
                 bounds.append(f"less than {limit}")
-    kind = {int: "a whole number", float: "a number"}.get(annotation)  # type: ignore[call-overload]
-    if kind is None:
+    if annotation is int:
+        kind = "a whole number"
+    elif annotation is float:
+        kind = "a number"
+    else:
         kind = "a list of whole numbers" if typing.get_origin(annotation) is tuple else "a table of fields"
     return " ".join([kind, " and ".join(bounds)]).strip()

@@ -34,11 +34,9 @@ class TorchEngine:
     def __init__(self, spec: RunSpec, dataset: Dataset, state: TrainingState, device: str = "cpu") -> None:
         self.step = state.step
         self._spec = spec
-        self._device = _available_device(device)
+        self._device = available_device(device)
         self._network = TwoLayerMLP(state.weights, spec.model.activation, spec.model.norm).to(self._device)
-        self._trained = {
-            name: tensor for name, tensor in self._parameters().items() if name not in STATISTICS
-        }
+        self._trained = {name: tensor for name, tensor in self._parameters().items() if name not in STATISTICS}
         self._optimizer = _make_optimizer(spec.optimizer, list(self._trained.values()))
         self._restore(state)
         self._pairs = torch.tensor(dataset.train_pairs, device=self._device)  # [n, 2]
@@ -119,9 +117,7 @@ class TorchEngine:
 
 def _make_optimizer(spec: OptimizerSpec, parameters: list[Tensor]) -> torch.optim.Optimizer:
     if spec.kind == "sgd":
-        return torch.optim.SGD(
-            parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=spec.weight_decay
-        )
+        return torch.optim.SGD(parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=spec.weight_decay)
     optimizer = torch.optim.AdamW if spec.kind == "adamw" else torch.optim.Adam
     return optimizer(
         parameters,
@@ -132,7 +128,8 @@ def _make_optimizer(spec: OptimizerSpec, parameters: list[Tensor]) -> torch.opti
     )
 
 
-def _available_device(name: str) -> torch.device:
+def available_device(name: str) -> torch.device:
+    """The torch device of this name, or an error that says which there are."""
     kinds = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
@@ -153,8 +150,8 @@ def _available_device(name: str) -> torch.device:
 def _reproducible_arithmetic() -> Iterator[None]:
     """One thread, so that rounding does not depend on the machine's load or cores; denormals flushed to zero.
 
-    Under strong weight decay the weights of dying neurons shrink by a constant factor each step and would spend hundreds
-    of steps as denormal numbers, on which a CPU is up to eight times slower. Both settings are put back afterwards.
+    Under strong weight decay the weights of dying neurons shrink by a constant factor each step and would spend
+    hundreds of steps as denormals, on which a CPU is up to eight times slower. Both settings are put back afterwards.
     """
     threads, flushing = torch.get_num_threads(), _denormals_are_flushed()
     torch.set_num_threads(1)

@@ -1,8 +1,8 @@
 """How periodic a neuron is: the Fourier spectrum of its weights, and the inverse participation ratio of it.
 
-    >>> wave = np.cos(2 * np.pi * 3 * np.arange(97) / 97)
-    >>> round(float(inverse_participation_ratio(amplitudes(wave, "add"))), 6)
-    1.0
+>>> wave = np.cos(2 * np.pi * 3 * np.arange(97) / 97)
+>>> round(float(inverse_participation_ratio(amplitudes(wave, "add"))), 6)
+1.0
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def amplitudes(vectors: npt.ArrayLike, operation: Operation) -> FloatArray:
     values = np.asarray(vectors, dtype=np.float64)
     order = wave_order(operation, values.shape[-1])
     axes = tuple(range(-order.ndim, 0))
-    waves = np.abs(np.fft.rfftn(values[..., order], axes=axes))
+    waves: FloatArray = np.abs(np.fft.rfftn(values[..., order], axes=axes))
     return waves.reshape(*values.shape[:-1], -1)[..., distinct_waves(order.shape)]
 
 
@@ -34,7 +34,8 @@ def inverse_participation_ratio(spectra: FloatArray) -> FloatArray:
     power = _relative(spectra) ** 2
     total = power.sum(axis=-1)
     with np.errstate(invalid="ignore"):
-        return (power**2).sum(axis=-1) / total**2
+        ratio: FloatArray = (power**2).sum(axis=-1) / total**2
+    return ratio
 
 
 def gini_coefficient(spectra: FloatArray) -> FloatArray:
@@ -43,32 +44,33 @@ def gini_coefficient(spectra: FloatArray) -> FloatArray:
     K = spectra.shape[-1]
     weights = 2 * np.arange(1, K + 1) - K - 1
     with np.errstate(invalid="ignore"):
-        return ascending @ weights / (K * ascending.sum(axis=-1))
+        gini: FloatArray = ascending @ weights / (K * ascending.sum(axis=-1))
+    return gini
 
 
 def _relative(spectra: FloatArray) -> FloatArray:
     """Amplitudes over the largest of each vector, so that the powers of tiny weights do not underflow."""
     largest = spectra.max(axis=-1, keepdims=True)
-    return np.divide(spectra, largest, out=np.zeros_like(spectra), where=largest != 0)
+    return np.asarray(np.divide(spectra, largest, out=np.zeros_like(spectra), where=largest != 0))
 
 
 @dataclass(frozen=True)
 class NeuronSpectra:
     """Per-neuron measures; the first axis of each array is the neuron's rows of U and V and its column of W."""
 
-    ipr: FloatArray  # [3, N]  NaN where the vector is zero
-    gini: FloatArray  # [3, N]  NaN where the vector is zero
+    ipr: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
+    gini: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
     frequency: npt.NDArray[np.int16]  # [3, N]  the strongest wave, -1 where the vector is zero
 
     @property
     def neuron_ipr(self) -> FloatArray:
         """IPR_k of Equation 4, the mean over a neuron's three vectors [N]; NaN if the neuron is dead."""
-        return self.ipr.mean(axis=0)
+        return np.asarray(self.ipr.mean(axis=0, dtype=np.float64))
 
     @property
     def dead(self) -> npt.NDArray[np.bool_]:
         """Neurons with a zero vector, so that Equation 4 has no value [N]."""
-        return (self.frequency < 0).any(axis=0)
+        return np.asarray((self.frequency < 0).any(axis=0))
 
     @property
     def mean_ipr(self) -> float:
@@ -78,7 +80,7 @@ class NeuronSpectra:
     @property
     def mean_gini(self) -> float:
         """The mean over live neurons of the mean over their three vectors; NaN if there are none."""
-        return _mean(self.gini.mean(axis=0)[~self.dead])
+        return _mean(self.gini.mean(axis=0, dtype=np.float64)[~self.dead])
 
 
 def neuron_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpectra:
@@ -87,8 +89,8 @@ def neuron_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpec
     spectra = amplitudes(vectors, operation)  # [3, N, K]
     strongest = np.where(spectra.any(axis=-1), spectra.argmax(axis=-1), -1)
     return NeuronSpectra(
-        ipr=inverse_participation_ratio(spectra),
-        gini=gini_coefficient(spectra),
+        ipr=inverse_participation_ratio(spectra).astype(np.float32),
+        gini=gini_coefficient(spectra).astype(np.float32),
         frequency=strongest.astype(np.int16),
     )
 

@@ -1,8 +1,8 @@
 """Initial weights.
 
-    >>> weights = initial_weights(ModelSpec(width=500), modulus=97, seed=0)
-    >>> weights["U"].shape, round(float(weights["U"].std()), 3)
-    ((500, 97), 0.05)
+>>> weights = initial_weights(ModelSpec(width=500), modulus=97, seed=0)
+>>> weights["U"].shape, round(float(weights["U"].std()), 3)
+((500, 97), 0.05)
 """
 
 import math
@@ -18,11 +18,10 @@ Weights = dict[str, npt.NDArray[np.float32]]
 _REFERENCE_INIT_SEED = 1
 
 
-def initial_weights(
-    model: ModelSpec, modulus: int, seed: int = 0, seeding: Seeding = "independent"
-) -> Weights:
+def initial_weights(model: ModelSpec, modulus: int, seed: int = 0, seeding: Seeding = "independent") -> Weights:
     """Gaussian weights at the scale of the parameterisation, and a normalisation layer that does nothing yet."""
     N, p = model.width, modulus
+    u: npt.NDArray[np.floating]
     if seeding == "reference":
         u, v, w = _reference_normals(N, p)
     else:
@@ -44,7 +43,7 @@ def initial_weights(
     return weights
 
 
-def _reference_normals(N: int, p: int) -> tuple[npt.NDArray[np.float32], ...]:
+def _reference_normals(N: int, p: int) -> tuple[npt.NDArray[np.floating], ...]:
     """The authors' random numbers: two nn.Linear layers draw their default weights, then are drawn again."""
     import torch
 

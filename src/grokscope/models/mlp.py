@@ -1,7 +1,9 @@
 """The two-layer network of Equations 1 and 5 as a torch module.
 
-    f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ)))
+f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ)))
 """
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from grokscope.models.initial import Weights
 from grokscope.randomness import Int64Array
 from grokscope.spec import Activation, Loss, Norm
 
-_ACTIVATIONS = {"quadratic": torch.square, "relu": F.relu, "gelu": F.gelu}
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"quadratic": torch.square, "relu": F.relu, "gelu": F.gelu}
 _ROWS_AT_ONCE = 4096  # keeps the hidden layer of a full grid within a few MB at N = 500
 
 

@@ -27,9 +27,7 @@ def corrupt(
     return labels, mask
 
 
-def _drawn_labels(
-    task: TaskSpec, pairs: Int64Array, truth: Int64Array, seed: int, seeding: Seeding
-) -> Int64Array:
+def _drawn_labels(task: TaskSpec, pairs: Int64Array, truth: Int64Array, seed: int, seeding: Seeding) -> Int64Array:
     p = task.modulus
     if seeding == "reference":
         return _reference_labels(p, len(pairs))

@@ -1,8 +1,8 @@
 """Modular arithmetic as classification: every pair (m, n), its answer, and the split into training and test set.
 
-    >>> dataset = make_dataset(TaskSpec(modulus=5, data_fraction=0.4, corruption=0.5))
-    >>> dataset.train_pairs.shape, dataset.test_pairs.shape, int(dataset.corrupted.sum())
-    ((10, 2), (15, 2), 5)
+>>> dataset = make_dataset(TaskSpec(modulus=5, data_fraction=0.4, corruption=0.5))
+>>> dataset.train_pairs.shape, dataset.test_pairs.shape, int(dataset.corrupted.sum())
+((10, 2), (15, 2), 5)
 """
 
 import random
@@ -40,7 +40,7 @@ class Dataset:
     @property
     def train_examples(self) -> Int64Array:
         """The place m·p + n of every training pair in the full grid: its name in the random streams."""
-        return self.train_pairs @ np.array([self.modulus, 1])
+        return self.train_pairs[:, 0] * self.modulus + self.train_pairs[:, 1]
 
 
 def make_dataset(task: TaskSpec, seed: int = 0, seeding: Seeding = "independent") -> Dataset:

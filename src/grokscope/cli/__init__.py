@@ -1,0 +1,54 @@
+"""The command line. Errors that the user can act on are one line on standard error and exit status 2."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import grokscope
+from grokscope.cli.demo import demo
+from grokscope.cli.runs import runs
+from grokscope.cli.show import show
+from grokscope.cli.train import train
+from grokscope.errors import GrokscopeError
+
+app = typer.Typer(
+    name="grokscope",
+    help="Train networks on corrupted modular arithmetic, measure them, and name the phase.",
+    epilog="Example: grokscope train --weight-decay 5",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(train)
+app.command()(show)
+app.add_typer(runs, name="runs")
+app.command()(demo)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"grokscope {grokscope.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Entry point of the `grokscope` command."""
+    try:
+        status = app(standalone_mode=False)
+    except (GrokscopeError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        typer.echo(f"grokscope: {' '.join(message.split())}", err=True)
+        sys.exit(2)
+    except typer.Abort:
+        typer.echo("grokscope: stopped", err=True)
+        sys.exit(130)
+    if status == 130:
+        typer.echo("grokscope: stopped; nothing of the unfinished work was stored", err=True)
+    sys.exit(status)

@@ -1,0 +1,76 @@
+"""`grokscope demo`: the three networks of Figure 1."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
+from grokscope.cli.progress import RunsProgress
+from grokscope.result import RunResult
+from grokscope.store import Store
+from grokscope.sweep import Finished, Measured, run_all
+
+
+def demo(
+    store: StoreOption = DEFAULT_STORE,
+    out: Annotated[Path, typer.Option(help="Where to write the figure.")] = Path("grokscope-figures/fig01.png"),
+    engine: EngineOption = "auto",
+) -> None:
+    """Train the three networks of Figure 1 at full scale and draw them.
+
+    Runs that are in the store already are not trained again.
+    """
+    from grokscope.experiments import fig01
+    from grokscope.plots import save_figure
+
+    specs = fig01.specs()
+    opened = Store(store)
+    started = time.perf_counter()
+    results: dict[str, RunResult] = {
+        spec.run_id: opened.load(run.run_id) for spec in specs if (run := opened.find(spec.run_id)) and run.has_weights
+    }
+    missing = [spec for spec in specs if spec.run_id not in results]
+    if results:
+        note(f"{len(results)} of {len(specs)} runs are in the store {store} already.")
+    names = [f"weight decay {spec.optimizer.weight_decay:g}" for spec in missing]
+    with RunsProgress(missing, names) as progress:
+        for event in run_all(missing, engine=engine):
+            match event:
+                case Measured(index, measurement):
+                    progress.update(index, measurement)
+                case Finished(_, result):
+                    opened.save(result, weights=True)
+                    results[result.run_id] = result
+
+    ordered = [results[spec.run_id] for spec in specs]
+    Console().print(_table(ordered))
+    typer.echo(f"Figure: {save_figure(fig01.draw(ordered), out)}")
+    typer.echo(f"Took {time.perf_counter() - started:.0f} s. The runs are in {store}: grokscope runs list")
+
+
+def _table(results: list[RunResult]) -> Table:
+    table = Table(title="Figure 1: p = 97, N = 500, α = 0.5, ξ = 0.35")
+    for heading in ("weight decay", "phase", "train", "test", "corrupted", "clean", "mean IPR", "seconds"):
+        table.add_column(heading, justify="left" if heading == "phase" else "right")
+    for result in results:
+        row = result.final
+        table.add_row(
+            f"{result.spec.optimizer.weight_decay:g}",
+            result.phase.label if result.phase else "diverged",
+            *(
+                f"{accuracy:.3f}"
+                for accuracy in (
+                    row.train_accuracy,
+                    row.test_accuracy,
+                    row.corrupted_accuracy,
+                    row.clean_accuracy,
+                )
+            ),
+            f"{row.mean_ipr:.3f}",
+            f"{result.seconds:.1f}",
+        )
+    return table

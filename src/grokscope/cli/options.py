@@ -1,0 +1,24 @@
+"""Options and messages that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grokscope.store import DEFAULT_STORE
+
+StoreOption = Annotated[Path, typer.Option("--store", help="Directory of the stored runs.", show_default=True)]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run id, or the beginning of one.", show_default=False)
+]
+EngineOption = Annotated[
+    str,
+    typer.Option("--engine", help="auto (the fastest that can run it) or torch.", rich_help_panel="Running"),
+]
+
+__all__ = ["DEFAULT_STORE", "EngineOption", "RunArgument", "StoreOption", "note"]
+
+
+def note(message: str) -> None:
+    """Say something to the person at the terminal, not to the program that reads standard output."""
+    typer.echo(message, err=True)

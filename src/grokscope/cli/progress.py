@@ -1,0 +1,71 @@
+"""Progress on standard error: bars in a terminal, a line now and then in a log."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from grokscope.cli.options import note
+from grokscope.measure import Measurement
+from grokscope.spec import RunSpec
+
+_LOG_LINES = 10  # per run, without a terminal
+
+
+class RunsProgress:
+    """Bars for several runs at once."""
+
+    def __init__(self, specs: list[RunSpec], names: list[str]) -> None:
+        self._specs, self._names = specs, names
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[accuracies]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+        )
+        self._tasks = [
+            self._bars.add_task(name, total=spec.training.steps, accuracies="")
+            for spec, name in zip(specs, names, strict=True)
+        ]
+        self._logged = [0] * len(specs)
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def update(self, index: int, row: Measurement) -> None:
+        """Show the newest measurement of a run."""
+        accuracies = f"train {row.train_accuracy:4.0%} test {row.test_accuracy:4.0%}"
+        if not self._bars.disable:
+            self._bars.update(self._tasks[index], completed=row.step, accuracies=accuracies)
+            return
+        steps = self._specs[index].training.steps
+        tenth = _LOG_LINES * row.step // steps
+        if tenth > self._logged[index]:
+            self._logged[index] = tenth
+            note(f"{self._names[index]}: step {row.step} of {steps}, {accuracies}")
+
+
+class RunProgress(RunsProgress):
+    """A bar for one run."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        super().__init__([spec], [f"training {spec.run_id}"])
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        return self
+
+    def update(self, row: Measurement) -> None:  # type: ignore[override]
+        """Show the newest measurement."""
+        super().update(0, row)

@@ -1,0 +1,158 @@
+"""`grokscope runs`: list, show, export and delete stored runs."""
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
+from grokscope.errors import GrokscopeError
+from grokscope.result import RunResult
+from grokscope.store import Store, StoredRun, array_bytes
+
+runs = typer.Typer(help="List, show, export and delete stored runs.", no_args_is_help=True)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@runs.command("list")
+def list_runs(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
+    """One line for each run in the store, oldest first.
+
+    [bold]Example[/bold]
+
+    grokscope runs list --store my-runs
+    """
+    stored = Store(store, create=False).all()
+    if as_json:
+        typer.echo(json.dumps([_summary(run) for run in stored]))
+        return
+    table = Table("run", "task", "α", "ξ", "model", "optimiser", "steps", "seed", "phase", "train", "test", box=None)
+    for run in stored:
+        table.add_row(*_cells(run))
+    Console(width=None if Console().is_terminal else 160).print(table)
+    note(f"{len(stored)} runs in {store}")
+
+
+@runs.command("show")
+def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
+    """The settings and the outcome of one run.
+
+    [bold]Example[/bold]
+
+    grokscope runs show 41630c
+    """
+    result = Store(store, create=False).load(run)
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
+        return
+    typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s)")
+    typer.echo(result.describe())
+    typer.echo(f"\n{result.spec.to_toml()}")
+    for name, value in asdict(result.final).items() if result.curve else ():
+        typer.echo(f"{name:20} {value:.6g}")
+    typer.echo(f"{'weights':20} {'stored' if result.weights else 'not stored'}")
+
+
+@runs.command("export")
+def export_run(
+    run: RunArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help=".json (all but arrays), .csv (the curve), .toml (the spec) or .safetensors (all arrays).",
+            show_default="JSON on standard output",
+        ),
+    ] = None,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Write a run in a format that other programs read.
+
+    [bold]Example[/bold]
+
+    grokscope runs export 41630c --out curve.csv
+    """
+    result = Store(store, create=False).load(run)
+    if out is None:
+        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
+        return
+    content = _exported(result, out)
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise GrokscopeError(f"cannot write {out}: {error.strerror}") from None
+    note(f"Wrote {out.resolve()}")
+
+
+@runs.command("delete")
+def delete_runs(
+    run: Annotated[list[str], typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Remove runs from the store, with their weights.
+
+    [bold]Example[/bold]
+
+    grokscope runs delete 41630c --yes
+    """
+    opened = Store(store, create=False)
+    chosen = [opened.resolve(prefix) for prefix in run]
+    if not yes:
+        typer.confirm(f"Delete {', '.join(stored.run_id for stored in chosen)}?", abort=True, err=True)
+    for stored in chosen:
+        opened.delete(stored.run_id)
+        note(f"Deleted {stored.run_id}")
+
+
+def _cells(run: StoredRun) -> list[str]:
+    spec, final = run.spec, run.final or {}
+    model = f"{spec.model.activation} {spec.model.width}"
+    if spec.model.norm != "none":
+        model += f" {spec.model.norm}-norm"
+    if spec.model.dropout:
+        model += f" dp {spec.model.dropout:g}"
+    batch = f" B {spec.training.batch_size}" if spec.training.batch_size else ""
+    return [
+        run.run_id,
+        f"{spec.task.operation} {spec.task.modulus}",
+        f"{spec.task.data_fraction:g}",
+        f"{spec.task.corruption:g}",
+        model,
+        f"{spec.optimizer.kind} {spec.optimizer.learning_rate:g} wd {spec.optimizer.weight_decay:g}{batch}",
+        str(spec.training.steps),
+        "ref" if spec.training.seeding == "reference" else str(spec.training.seed),
+        run.phase.label if run.phase else f"diverged at {run.diverged_step}",
+        *(
+            f"{value:.3f}" if (value := final.get(f"{part}_accuracy")) is not None else "–"
+            for part in ("train", "test")
+        ),
+    ]
+
+
+def _summary(run: StoredRun) -> dict[str, object]:
+    return asdict(run) | {"spec": run.spec.model_dump(mode="json")}
+
+
+def _exported(result: RunResult, out: Path) -> bytes:
+    match out.suffix:
+        case ".json":
+            return (json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n").encode()
+        case ".toml":
+            return result.spec.to_toml().encode()
+        case ".safetensors":
+            return array_bytes(result, weights=True)
+        case ".csv":
+            text = io.StringIO()
+            rows = [asdict(row) for row in result.curve]
+            writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
+            writer.writeheader()
+            writer.writerows(rows)
+            return text.getvalue().encode()
+    raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .json, .csv, .toml or .safetensors")
