@@ -1,14 +1,14 @@
 """grokscope: how networks memorise and generalise at the same time.
 
 >>> import grokscope as gs
->>> result = gs.run(gs.RunSpec(task={"modulus": 11}, model={"width": 32}, training={"steps": 20}))
+>>> result = gs.run(gs.RunSpec(task=gs.TaskSpec(modulus=11), model=gs.ModelSpec(width=32)))
 >>> result.weights["U"].shape
 (32, 11)
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
-from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra
-from grokscope.models import analytic_weights, initial_weights
+from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
+from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
 from grokscope.run import execute as run
@@ -38,6 +38,8 @@ __all__ = [
     "classify",
     "initial_weights",
     "make_dataset",
+    "measure_network",
     "neuron_spectra",
+    "pruned",
     "run",
 ]

@@ -24,7 +24,7 @@ _IPR_BINS = np.linspace(0, 1, 41)
 def draw_runs(results: Sequence[RunResult], titles: Sequence[str]) -> Figure:
     """One column for each run: its accuracies above, the IPR histogram of its neurons below."""
     with plt.style.context(STYLE):
-        figure = Figure(figsize=(1.2 + 3.9 * len(results), 6.2))
+        figure = Figure(figsize=(1.2 + 3.9 * len(results), 6.5))
         axes = figure.subplots(2, len(results), squeeze=False, sharey="row")
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
             draw_accuracies(axes[0, column], result)
@@ -32,7 +32,8 @@ def draw_runs(results: Sequence[RunResult], titles: Sequence[str]) -> Figure:
             axes[0, column].set_title(f"{title}\n{result.phase.label if result.phase else 'Diverged'}")
         axes[0, 0].set_ylabel("accuracy")
         axes[1, 0].set_ylabel("neurons")
-        axes[0, 0].legend(loc="center left", bbox_to_anchor=(0.0, 0.62))
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
     return figure
 
 

@@ -1,7 +1,7 @@
 """All random numbers of a run, from one counter-based generator.
 
     >>> permutation(seed=0, stream=Stream.SPLIT, epoch=0, examples=np.arange(5)).tolist()
-    [3, 4, 1, 2, 0]
+    [2, 0, 3, 4, 1]
 
 A counter-based generator is a function, not a sequence: the bits at a place depend on nothing but
 the seed and the place. So a run can be resumed at any step, runs can be spread over workers in any

@@ -17,7 +17,7 @@ import types
 import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import annotated_types
 import tomli_w
@@ -212,6 +212,14 @@ class RunSpec(_Section):
             content[section][field] = value
         return RunSpec(**content)
 
+    def updated_from_text(self, fields: Mapping[str, str]) -> "RunSpec":
+        """A copy with some fields replaced by what a command line says, each named by its path.
+
+        >>> RunSpec().updated_from_text({"task.modulus": "31", "task.corrupted_operands": "3,4"}).task.modulus
+        31
+        """
+        return self.updated({path: _value_of(path, text) for path, text in fields.items()})
+
     def with_batches_of(self, size: int) -> "RunSpec":
         """The paper's mini-batches: steps · 256/B at a learning rate · √(B/256), so every B sees as much data.
 
@@ -241,7 +249,7 @@ class RunSpec(_Section):
             content = json.loads(text)
         except json.JSONDecodeError as error:
             raise SpecError(f"not valid JSON: {error}") from None
-        return cls._from_content(content)
+        return cls.from_dict(content)
 
     @classmethod
     def from_toml(cls, text: str) -> "RunSpec":
@@ -250,7 +258,7 @@ class RunSpec(_Section):
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SpecError(f"not valid TOML: {error}") from None
-        return cls._from_content(content)
+        return cls.from_dict(content)
 
     @classmethod
     def from_file(cls, path: Path) -> "RunSpec":
@@ -265,7 +273,12 @@ class RunSpec(_Section):
             raise SpecError(f"{path}: {error}") from None
 
     @classmethod
-    def _from_content(cls, content: object) -> "RunSpec":
+    def from_dict(cls, content: object) -> "RunSpec":
+        """The spec in nested dictionaries, as JSON or TOML gives them; fields left out have their defaults.
+
+        >>> RunSpec.from_dict({"task": {"modulus": 11}}).task.modulus
+        11
+        """
         if not isinstance(content, dict):
             raise SpecError(f"a spec is a table with the sections {', '.join(cls.model_fields)}")
         return cls(**content)
@@ -299,6 +312,57 @@ def _round_up(number: float) -> float:
     return math.ceil(number * 1e4) / 1e4
 
 
+class FieldInfo(NamedTuple):
+    """What a field takes."""
+
+    kind: Literal["whole number", "number", "list of whole numbers", "choice", "table of fields"]
+    choices: tuple[str, ...]
+    default: Any
+
+
+def field_of(path: str) -> FieldInfo:
+    """The field of a RunSpec at this path.
+
+    >>> field_of("task.modulus")
+    FieldInfo(kind='whole number', choices=(), default=97)
+    """
+    for section in _SECTIONS:
+        for field in section.model_fields:
+            if section.path_of(field) == path:
+                return _field_info(section, field)
+    raise SpecError(_unknown_key(path))
+
+
+def _field_info(cls: type[_Section], field: str) -> FieldInfo:
+    info = cls.model_fields[field]
+    annotation: object = info.annotation
+    if isinstance(annotation, types.UnionType):
+        annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
+    origin = typing.get_origin(annotation)
+    if origin is Literal:
+        return FieldInfo("choice", typing.get_args(annotation), info.default)
+    if annotation is int:
+        return FieldInfo("whole number", (), info.default)
+    if annotation is float:
+        return FieldInfo("number", (), info.default)
+    return FieldInfo("list of whole numbers" if origin is tuple else "table of fields", (), info.default)
+
+
+def _value_of(path: str, text: str) -> object:
+    """The value that `text` stands for in this field; the text itself where it stands for none, to be refused."""
+    try:
+        match field_of(path).kind:
+            case "whole number":
+                return int(text)
+            case "number":
+                return float(text)
+            case "list of whole numbers":
+                return [int(item) for item in text.split(",")]
+    except ValueError:
+        pass
+    return text
+
+
 def _explain(cls: type[_Section], error: ValidationError) -> str:
     """The first problem that pydantic found, as one line: field, value, what is allowed, nearest spelling."""
     problem = error.errors()[0]
@@ -306,7 +370,7 @@ def _explain(cls: type[_Section], error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden":
         return _unknown_key(cls.path_of(field))
     value = problem["input"]
-    hint = did_you_mean(value, _choices(cls, field)) if isinstance(value, str) else ""
+    hint = did_you_mean(value, _field_info(cls, field).choices) if isinstance(value, str) else ""
     return f"{cls.path_of(field)} = {value!r} is not allowed: must be {_allowed(cls, field)}{hint}"
 
 
@@ -324,21 +388,13 @@ def _unknown_key(path: str) -> str:
     return f"unknown key {path}: {section} has {', '.join(here)}" + did_you_mean(field, here)
 
 
-def _choices(cls: type[_Section], field: str) -> tuple[str, ...]:
-    annotation = cls.model_fields[field].annotation
-    return typing.get_args(annotation) if typing.get_origin(annotation) is Literal else ()
-
-
 def _allowed(cls: type[_Section], field: str) -> str:
     """What a field takes, in words, from its type and bounds."""
-    if choices := _choices(cls, field):
+    kind, choices, _ = _field_info(cls, field)
+    if choices:
         return "one of " + ", ".join(choices)
-    info = cls.model_fields[field]
-    annotation: object = info.annotation
-    if isinstance(annotation, types.UnionType):
-        annotation = next(option for option in typing.get_args(annotation) if option is not types.NoneType)
     bounds = []
-    for bound in info.metadata:
+    for bound in cls.model_fields[field].metadata:
         match bound:
             case annotated_types.Ge(ge=limit):
                 bounds.append(f"at least {limit}")
@@ -348,10 +404,4 @@ def _allowed(cls: type[_Section], field: str) -> str:
                 bounds.append(f"at most {limit}")
             case annotated_types.Lt(lt=limit):
                 bounds.append(f"less than {limit}")
-    if annotation is int:
-        kind = "a whole number"
-    elif annotation is float:
-        kind = "a number"
-    else:
-        kind = "a list of whole numbers" if typing.get_origin(annotation) is tuple else "a table of fields"
-    return " ".join([kind, " and ".join(bounds)]).strip()
+    return f"a {kind} {' and '.join(bounds)}".strip()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -53,9 +54,9 @@ def demo(
 
 
 def _table(results: list[RunResult]) -> Table:
-    table = Table(title="Figure 1: p = 97, N = 500, α = 0.5, ξ = 0.35")
-    for heading in ("weight decay", "phase", "train", "test", "corrupted", "clean", "mean IPR", "seconds"):
-        table.add_column(heading, justify="left" if heading == "phase" else "right")
+    table = Table(title="Figure 1: p = 97, N = 500, α = 0.5, ξ = 0.35", box=box.SIMPLE_HEAD)
+    for heading in ("wd", "phase", "train", "test", "corrupted", "clean", "mean IPR", "seconds"):
+        table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=True)
     for result in results:
         row = result.final
         table.add_row(

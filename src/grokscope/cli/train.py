@@ -12,67 +12,70 @@ from grokscope.engines import check_engine
 from grokscope.errors import SpecError
 from grokscope.result import RunResult
 from grokscope.run import execute
-from grokscope.spec import RunSpec
+from grokscope.spec import RunSpec, field_of
 from grokscope.store import Store
 
-_TASK, _MODEL, _OPTIMIZER, _TRAINING = "Task", "Model", "Optimiser", "Training"
 _RUNNING = "Running"
 
 
-def _flag(text: str, panel: str, default: str = "") -> typer.models.OptionInfo:
-    """An option that overrides a field of the spec only if it is given; `default` is what the field has otherwise."""
-    option: typer.models.OptionInfo = typer.Option(help=text, rich_help_panel=panel, show_default=default or False)
+def _flag(path: str, text: str) -> typer.models.OptionInfo:
+    """An option that overrides the field at `path` if it is given; what it takes is read off the spec."""
+    kind, choices, default = field_of(path)
+    option: typer.models.OptionInfo = typer.Option(
+        help=f"{text}: {', '.join(choices)}." if choices else f"{text}.",
+        metavar=kind.upper(),
+        rich_help_panel=path.partition(".")[0].title(),
+        show_default=False if default is None else f"{default:g}" if isinstance(default, float) else str(default),
+    )
     return option
 
 
 def train(
-    operation: Annotated[str | None, _flag("add, subtract, multiply, divide, x2+y2 or x2+xy+y2.", _TASK, "add")] = None,
-    modulus: Annotated[int | None, _flag("Modulus p ≥ 2; a prime for division.", _TASK, "97")] = None,
-    data_fraction: Annotated[float | None, _flag("Fraction α of all pairs to train on.", _TASK, ".5")] = None,
-    corruption: Annotated[float | None, _flag("Fraction ξ of the training labels to corrupt.", _TASK, ".35")] = None,
+    operation: Annotated[str | None, _flag("task.operation", "What to compute")] = None,
+    modulus: Annotated[str | None, _flag("task.modulus", "Modulus p; a prime for division")] = None,
+    data_fraction: Annotated[str | None, _flag("task.data_fraction", "Fraction α of all pairs to train on")] = None,
+    corruption: Annotated[str | None, _flag("task.corruption", "Fraction ξ of the training labels to corrupt")] = None,
     corruption_kind: Annotated[
         str | None,
-        _flag(
-            "symmetric (over all labels), symmetric-wrong (never the true one) or asymmetric (label + 1).",
-            _TASK,
-            "symmetric",
-        ),
+        _flag("task.corruption_kind", "Draw over all labels, over all but the true one, or take the next label"),
     ] = None,
     corrupted_operands: Annotated[
-        str | None, _flag("Corrupt only examples with m among these, as in 0,1,2.", _TASK)
+        str | None, _flag("task.corrupted_operands", "Corrupt only examples with m among these, as in 0,1,2")
     ] = None,
-    width: Annotated[int | None, _flag("Hidden neurons N.", _MODEL, "500")] = None,
-    activation: Annotated[str | None, _flag("quadratic, relu or gelu.", _MODEL, "quadratic")] = None,
-    dropout: Annotated[float | None, _flag("Probability to drop a neuron's pre-activation.", _MODEL, "0")] = None,
-    norm: Annotated[str | None, _flag("none, batch or layer; after the activation.", _MODEL, "none")] = None,
+    width: Annotated[str | None, _flag("model.width", "Hidden neurons N")] = None,
+    activation: Annotated[str | None, _flag("model.activation", "Activation φ")] = None,
+    dropout: Annotated[str | None, _flag("model.dropout", "Probability to drop a pre-activation")] = None,
+    norm: Annotated[str | None, _flag("model.norm", "Normalisation after the activation")] = None,
     parameterization: Annotated[
-        str | None, _flag("Initial scale: paper, (16N)^(-2/3), or standard, 2/fan_in.", _MODEL, "paper")
+        str | None, _flag("model.parameterization", "Initial variance, (16N)^(-2/3) or 2/fan_in")
     ] = None,
-    optimizer: Annotated[str | None, _flag("adamw, adam or sgd.", _OPTIMIZER, "adamw")] = None,
-    lr: Annotated[float | None, _flag("Learning rate.", _OPTIMIZER, ".01")] = None,
-    weight_decay: Annotated[float | None, _flag("Weight decay.", _OPTIMIZER, "0")] = None,
-    momentum: Annotated[float | None, _flag("Momentum of sgd.", _OPTIMIZER, "0")] = None,
-    loss: Annotated[str | None, _flag("mse or cross-entropy.", _TRAINING, "mse")] = None,
-    steps: Annotated[int | None, _flag("Optimisation steps.", _TRAINING, "2000")] = None,
-    batch_size: Annotated[int | None, _flag("Mini-batch size.", _TRAINING, "full batch")] = None,
+    optimizer: Annotated[str | None, _flag("optimizer.kind", "Optimiser")] = None,
+    lr: Annotated[str | None, _flag("optimizer.learning_rate", "Learning rate")] = None,
+    weight_decay: Annotated[str | None, _flag("optimizer.weight_decay", "Weight decay")] = None,
+    beta1: Annotated[str | None, _flag("optimizer.beta1", "Adam's β₁")] = None,
+    beta2: Annotated[str | None, _flag("optimizer.beta2", "Adam's β₂")] = None,
+    epsilon: Annotated[str | None, _flag("optimizer.epsilon", "Adam's ε")] = None,
+    momentum: Annotated[str | None, _flag("optimizer.momentum", "Momentum of sgd")] = None,
+    loss: Annotated[str | None, _flag("training.loss", "Loss")] = None,
+    steps: Annotated[str | None, _flag("training.steps", "Optimisation steps")] = None,
+    batch_size: Annotated[
+        str | None, _flag("training.batch_size", "Mini-batch size; the full batch if left out")
+    ] = None,
     scale_with_batch: Annotated[
         bool,
         typer.Option(
             "--scale-with-batch",
-            help="The paper's scaling: steps · 256/B and learning rate · √(B/256) for batch size B.",
-            rich_help_panel=_TRAINING,
+            help="The paper's scaling for batch size B: steps · 256/B and learning rate · √(B/256).",
+            rich_help_panel="Training",
         ),
     ] = False,
-    seed: Annotated[int | None, _flag("Seed of all randomness.", _TRAINING, "0")] = None,
+    seed: Annotated[str | None, _flag("training.seed", "Seed of all randomness")] = None,
     seeding: Annotated[
-        str | None,
-        _flag(
-            "independent, or reference: the authors' split, labels and initial weights.",
-            _TRAINING,
-            "independent",
-        ),
+        str | None, _flag("training.seeding", "From the seed, or the authors' split, labels and initial weights")
     ] = None,
-    measure_every: Annotated[int | None, _flag("Measure at steps 1-10, then every so many.", _TRAINING, "50")] = None,
+    measure_every: Annotated[
+        str | None, _flag("training.measure_every", "Measure at steps 1-10, then every so many")
+    ] = None,
     spec: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +113,7 @@ def train(
         "task.data_fraction": data_fraction,
         "task.corruption": corruption,
         "task.corruption_kind": corruption_kind,
-        "task.corrupted_operands": _numbers(corrupted_operands),
+        "task.corrupted_operands": corrupted_operands,
         "model.width": width,
         "model.activation": activation,
         "model.dropout": dropout,
@@ -119,6 +122,9 @@ def train(
         "optimizer.kind": optimizer,
         "optimizer.learning_rate": lr,
         "optimizer.weight_decay": weight_decay,
+        "optimizer.beta1": beta1,
+        "optimizer.beta2": beta2,
+        "optimizer.epsilon": epsilon,
         "optimizer.momentum": momentum,
         "training.loss": loss,
         "training.steps": steps,
@@ -128,7 +134,7 @@ def train(
         "training.measure_every": measure_every,
     }
     base = RunSpec.from_file(spec) if spec else RunSpec()
-    run_spec = base.updated({path: value for path, value in chosen.items() if value is not None})
+    run_spec = base.updated_from_text({path: text for path, text in chosen.items() if text is not None})
     if scale_with_batch:
         if run_spec.training.batch_size is None:
             raise SpecError("--scale-with-batch needs a --batch-size")
@@ -157,15 +163,6 @@ def _stored_result(store: Store, spec: RunSpec, engine: str, save_weights: bool)
     if run is None or engine not in ("auto", run.engine) or (save_weights and not run.has_weights):
         return None
     return store.load(run.run_id)
-
-
-def _numbers(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise SpecError(f"--corrupted-operands = {text!r} is not allowed: must be whole numbers, as in 0,1,2") from None
 
 
 def _store_flag(store: Path) -> str:

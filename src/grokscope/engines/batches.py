@@ -11,7 +11,7 @@ class BatchOrder:
     >>> import numpy as np
     >>> order = BatchOrder(np.arange(5), batch_size=2, seed=0)
     >>> [order.batch(step).tolist() for step in (1, 2)]
-    [[3, 4], [1, 2]]
+    [[2, 4], [0, 1]]
     """
 
     def __init__(self, examples: Int64Array, batch_size: int, seed: int) -> None:

@@ -1,6 +1,6 @@
 """Numbers from networks: accuracies and losses, Fourier spectra and IPR, norms."""
 
-from grokscope.measure.curve import Measurement, take_measurement
+from grokscope.measure.curve import Measurement, measure_network, take_measurement
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra
 
-__all__ = ["Measurement", "NeuronSpectra", "neuron_spectra", "take_measurement"]
+__all__ = ["Measurement", "NeuronSpectra", "measure_network", "neuron_spectra", "take_measurement"]

@@ -1,14 +1,18 @@
 """One row of a training curve."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from grokscope.measure.spectrum import neuron_spectra
 from grokscope.models import Evaluation, Weights
-from grokscope.spec import Operation
+from grokscope.spec import Loss, Operation
 from grokscope.tasks import Dataset
+
+if TYPE_CHECKING:
+    from grokscope.models.mlp import TwoLayerMLP
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,25 @@ def take_measurement(
         norm_v=_frobenius(weights["V"]),
         norm_w=_frobenius(weights["W"]),
     )
+
+
+def measure_network(
+    network: "TwoLayerMLP", dataset: Dataset, operation: Operation = "add", loss: Loss = "mse"
+) -> Measurement:
+    """Measure a network that did not come out of a run: the analytic one, or one that was pruned or edited.
+
+    >>> from grokscope import TaskSpec, analytic_weights, make_dataset
+    >>> from grokscope.models.mlp import TwoLayerMLP
+    >>> network = TwoLayerMLP(analytic_weights(modulus=97, width=500))
+    >>> row = measure_network(network, make_dataset(TaskSpec()))
+    >>> row.test_accuracy, round(row.mean_ipr, 6)
+    (1.0, 1.0)
+    """
+    from grokscope.models.mlp import evaluate
+
+    train = evaluate(network, dataset.train_pairs, dataset.train_labels, loss)
+    test = evaluate(network, dataset.test_pairs, dataset.test_labels, loss)
+    return take_measurement(0, float(train.losses.mean()), train, test, network.weights(), dataset, operation)
 
 
 def _fraction(hits: npt.NDArray[np.bool_]) -> float:

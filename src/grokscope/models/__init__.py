@@ -11,5 +11,6 @@ norm_variance [N]. This package does not import torch; `grokscope.models.mlp` do
 from grokscope.models.analytic import analytic_weights
 from grokscope.models.evaluation import Evaluation
 from grokscope.models.initial import Weights, initial_weights
+from grokscope.models.pruning import pruned
 
-__all__ = ["Evaluation", "Weights", "analytic_weights", "initial_weights"]
+__all__ = ["Evaluation", "Weights", "analytic_weights", "initial_weights", "pruned"]

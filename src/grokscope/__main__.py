@@ -1,0 +1,5 @@
+"""`python -m grokscope` is the `grokscope` command."""
+
+from grokscope.cli import main
+
+main()

@@ -1,0 +1,25 @@
+"""Specs small enough for a test and large enough to show something."""
+
+import os
+
+import pytest
+from hypothesis import settings
+
+from grokscope import ModelSpec, RunSpec, TaskSpec, TrainingSpec
+
+# Examples are drawn the same way every time, and no example fails for being slow on a busy machine.
+settings.register_profile("grokscope", deadline=None, derandomize=True, database=None)
+settings.load_profile("grokscope")
+
+# pytest-xdist gives each worker a core; more threads than that only slow each other down.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def tiny() -> RunSpec:
+    """Trains in a fraction of a second."""
+    return RunSpec(
+        task=TaskSpec(modulus=11),
+        model=ModelSpec(width=24),
+        training=TrainingSpec(steps=30, measure_every=10),
+    )

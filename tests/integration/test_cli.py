@@ -1,0 +1,281 @@
+"""The command as a user types it: a process, its exit status, and what it writes where."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import safetensors.numpy
+
+TINY = ["--modulus", "11", "--width", "24", "--steps", "30", "--measure-every", "10"]
+CURVE_KEYS = {
+    "step", "train_loss", "test_loss", "train_accuracy", "test_accuracy", "corrupted_accuracy", "clean_accuracy",
+    "recovered_accuracy", "mean_ipr", "norm_u", "norm_v", "norm_w",
+}  # fmt: skip
+PHASES = {"coexistence", "partial_inversion", "full_inversion", "memorization", "forgetting", "confusion"}
+
+
+def grokscope(*arguments: str, cwd: Path, answer: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "grokscope", *arguments],
+        cwd=cwd,
+        input=answer,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def train(cwd: Path, *arguments: str) -> dict[str, object]:
+    finished = grokscope("train", *TINY, "--json", *arguments, cwd=cwd)
+    assert finished.returncode == 0, finished.stderr
+    result = json.loads(finished.stdout)
+    assert isinstance(result, dict)
+    return result
+
+
+def test_train_prints_one_json_object(tmp_path: Path) -> None:
+    result = train(tmp_path)
+    assert result["phase"] in PHASES
+    assert result["engine"] == "torch"
+    assert isinstance(result["curve"], list)
+    assert [row["step"] for row in result["curve"]] == [*range(1, 11), 20, 30]
+    assert all(row.keys() >= CURVE_KEYS for row in result["curve"])
+    assert result["final"] == result["curve"][-1]
+
+
+def test_train_in_words_stores_the_run(tmp_path: Path) -> None:
+    finished = grokscope("train", *TINY, "--store", "elsewhere", cwd=tmp_path)
+    assert finished.returncode == 0
+    assert "After 30 steps" in finished.stdout
+    assert "grokscope show" in finished.stdout
+    assert (tmp_path / "elsewhere" / "index.sqlite").exists()
+    assert not (tmp_path / "grokscope-runs").exists()
+
+
+def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
+    result = train(
+        tmp_path,
+        *("--operation", "multiply", "--modulus", "13", "--data-fraction", ".6", "--corruption", ".2"),
+        *("--corruption-kind", "symmetric-wrong", "--corrupted-operands", "3,1", "--width", "20"),
+        *("--activation", "relu", "--dropout", ".1", "--norm", "layer", "--parameterization", "standard"),
+        *("--optimizer", "sgd", "--lr", ".1", "--weight-decay", ".001", "--momentum", ".5"),
+        *("--loss", "cross-entropy", "--steps", "12", "--batch-size", "16", "--seed", "3", "--measure-every", "6"),
+    )
+    assert result["spec"] == {
+        "task": {
+            "operation": "multiply", "modulus": 13, "data_fraction": 0.6, "corruption": 0.2,
+            "corruption_kind": "symmetric-wrong", "corrupted_operands": [1, 3],
+        },
+        "model": {"width": 20, "activation": "relu", "dropout": 0.1, "norm": "layer", "parameterization": "standard"},
+        "optimizer": {
+            "kind": "sgd", "learning_rate": 0.1, "weight_decay": 0.001,
+            "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.5,
+        },
+        "training": {
+            "loss": "cross-entropy", "steps": 12, "batch_size": 16, "seed": 3, "seeding": "independent",
+            "measure_every": 6,
+        },
+    }  # fmt: skip
+
+
+def test_a_spec_file_and_flags_that_override_it(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text("[task]\nmodulus = 13\n[optimizer]\nweight_decay = 5\n")
+    spec = train(tmp_path, "--spec", "my.toml", "--modulus", "7")["spec"]
+    assert isinstance(spec, dict)
+    assert spec["task"]["modulus"] == 7
+    assert spec["optimizer"]["weight_decay"] == 5
+
+
+def test_scale_with_batch(tmp_path: Path) -> None:
+    spec = train(tmp_path, "--batch-size", "16", "--scale-with-batch")["spec"]
+    assert isinstance(spec, dict)
+    assert spec["training"]["steps"] == 30 * 256 // 16
+    assert spec["optimizer"]["learning_rate"] == pytest.approx(0.01 / 4)
+
+
+def test_a_stored_run_is_not_trained_again_unless_forced(tmp_path: Path) -> None:
+    first, again, forced = train(tmp_path), train(tmp_path), train(tmp_path, "--force")
+    assert first["seconds"] == again["seconds"] != forced["seconds"]
+    assert first["curve"] == again["curve"] == forced["curve"]
+    with_weights = train(tmp_path, "--save-weights")
+    assert with_weights["seconds"] != forced["seconds"]
+
+
+def test_a_run_that_diverges_is_a_result(tmp_path: Path) -> None:
+    result = train(tmp_path, "--lr", "1e20")
+    assert (result["status"], result["phase"], result["diverged_step"]) == ("diverged", None, 2)
+    listed = grokscope("runs", "list", cwd=tmp_path)
+    assert "diverged at 2" in listed.stdout
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    cwd = tmp_path_factory.mktemp("stored")
+    train(cwd)
+    return cwd, str(train(cwd, "--seed", "1", "--save-weights")["run_id"])
+
+
+def test_runs_list(stored: tuple[Path, str]) -> None:
+    cwd, run_id = stored
+    table = grokscope("runs", "list", cwd=cwd).stdout
+    assert run_id in table
+    assert "add 11" in table
+    runs = json.loads(grokscope("runs", "list", "--json", cwd=cwd).stdout)
+    assert {run["spec"]["training"]["seed"] for run in runs} == {0, 1}
+
+
+def test_runs_show(stored: tuple[Path, str]) -> None:
+    cwd, run_id = stored
+    shown = grokscope("runs", "show", run_id[:8], cwd=cwd).stdout
+    assert "seed = 1" in shown
+    assert "mean_ipr" in shown
+    assert json.loads(grokscope("runs", "show", run_id, "--json", cwd=cwd).stdout)["run_id"] == run_id
+
+
+def test_runs_export(stored: tuple[Path, str]) -> None:
+    cwd, run_id = stored
+    for name in ("run.json", "curve.csv", "spec.toml", "arrays.safetensors"):
+        assert grokscope("runs", "export", run_id, "--out", name, cwd=cwd).returncode == 0
+    printed = json.loads(grokscope("runs", "export", run_id, cwd=cwd).stdout)
+    assert json.loads((cwd / "run.json").read_text()) == printed
+    rows = list(csv.DictReader((cwd / "curve.csv").read_text().splitlines()))
+    assert [float(row["test_accuracy"]) for row in rows] == [row["test_accuracy"] for row in printed["curve"]]
+    assert safetensors.numpy.load_file(cwd / "arrays.safetensors")["weights.U"].shape == (24, 11)
+    again = grokscope("train", "--spec", "spec.toml", "--json", cwd=cwd)
+    assert json.loads(again.stdout)["run_id"] == run_id
+
+
+def test_show_draws_a_figure(stored: tuple[Path, str]) -> None:
+    cwd, run_id = stored
+    shown = grokscope("show", run_id[:6], cwd=cwd)
+    assert shown.returncode == 0, shown.stderr
+    path = Path(shown.stdout.split("Figure: ")[1].strip())
+    assert path.is_absolute()
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert grokscope("show", run_id, "--out", "pictures/run.pdf", cwd=cwd).returncode == 0
+    assert (cwd / "pictures" / "run.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_runs_delete_asks_first(tmp_path: Path) -> None:
+    run_id = str(train(tmp_path)["run_id"])
+    refused = grokscope("runs", "delete", run_id, cwd=tmp_path, answer="n\n")
+    assert refused.returncode != 0
+    assert len(json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout)) == 1
+    assert grokscope("runs", "delete", run_id, "--yes", cwd=tmp_path).returncode == 0
+    assert json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout) == []
+
+
+BAD_TRAINING = {
+    "α too large": (["--data-fraction", "1"], ["task.data_fraction = 1.0", "less than 1"]),
+    "α too small": (["--data-fraction", "0"], ["task.data_fraction = 0.0", "greater than 0"]),
+    "ξ negative": (["--corruption", "-0.1"], ["task.corruption = -0.1", "at least 0 and at most 1"]),
+    "ξ too large": (["--corruption", "1.5"], ["task.corruption = 1.5"]),
+    "dropout 1": (["--dropout", "1"], ["model.dropout = 1.0", "less than 1"]),
+    "BatchNorm of 1": (["--norm", "batch", "--batch-size", "1"], ["training.batch_size = 1", "at least 2"]),
+    "modulus 1": (["--modulus", "1"], ["task.modulus = 1", "at least 2"]),
+    "division modulo a composite": (["--operation", "divide", "--modulus", "15"], ["task.modulus = 15", "prime"]),
+    "large batch": (["--batch-size", "61"], ["training.batch_size = 61", "60"]),
+    "misspelt choice": (["--activation", "rleu"], ["model.activation = 'rleu'", "did you mean 'relu'?"]),
+    "not a number": (["--steps", "many"], ["training.steps = 'many'", "a whole number at least 1"]),
+    "misspelt flag": (["--wieght-decay", "5"], ["--wieght-decay", "--weight-decay"]),
+    "half a step": (["--steps", "1.5"], ["training.steps = '1.5'", "a whole number"]),
+    "not a fraction": (["--corruption", "high"], ["task.corruption = 'high'", "a number at least 0 and at most 1"]),
+    "operands": (["--corrupted-operands", "1,x"], ["task.corrupted_operands = '1,x'", "list of whole numbers"]),
+    "unknown engine": (["--engine", "warp"], ["engine = 'warp'", "auto, torch"]),
+    "unknown device": (["--device", "abacus"], ["device = 'abacus'", "cpu"]),
+    "no spec": (["--spec", "nowhere.toml"], ["nowhere.toml"]),
+    "misspelt key": (["--spec", "bad.toml"], ["bad.toml", "task.modulo", "did you mean 'modulus'?"]),
+    "scaling without batches": (["--scale-with-batch"], ["--batch-size"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TRAINING)
+def test_bad_input_is_one_line_and_stores_nothing(tmp_path: Path, case: str) -> None:
+    arguments, expected = BAD_TRAINING[case]
+    (tmp_path / "bad.toml").write_text("[task]\nmodulo = 13\n")
+    finished = grokscope("train", *TINY, *arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    assert len(finished.stderr.splitlines()) == 1
+    for part in expected:
+        assert part in finished.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["train", *TINY, "--store", "file"], "cannot open the store file"),
+        (["train", *TINY, "--store", "/proc/grokscope"], "cannot open the store /proc/grokscope"),
+        (["runs", "list", "--store", "nowhere"], "there is no store at nowhere"),
+        (["show", "abc", "--store", "nowhere"], "there is no store at nowhere"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_places_and_commands(tmp_path: Path, arguments: list[str], expected: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    finished = grokscope(*arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    assert expected in finished.stderr
+    assert len(finished.stderr.splitlines()) == 1
+
+
+def test_unknown_run_lists_the_nearest(stored: tuple[Path, str]) -> None:
+    cwd, run_id = stored
+    for command in (["show"], ["runs", "show"], ["runs", "export"], ["runs", "delete", "--yes"]):
+        finished = grokscope(*command, run_id[:5] + "zz", cwd=cwd)
+        assert finished.returncode == 2
+        assert f"nearest: {run_id}" in finished.stderr
+
+
+@pytest.mark.parametrize("out", ["run.xyz", "run"])
+def test_unknown_endings(stored: tuple[Path, str], out: str) -> None:
+    cwd, run_id = stored
+    for command in ("runs export", "show"):
+        finished = grokscope(*command.split(), run_id, "--out", out + ".qqq", cwd=cwd)
+        assert finished.returncode == 2
+        assert len(finished.stderr.splitlines()) == 1
+
+
+def test_ctrl_c_stops_at_once_and_stores_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grokscope", "train", "--steps", "100000", "--measure-every", "10"],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not (tmp_path / "grokscope-runs" / "index.sqlite").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "stopped" in errors
+    assert json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[], ["train"], ["show"], ["runs"], *(["runs", name] for name in ("list", "show", "export", "delete")), ["demo"]],
+)
+def test_help_answers_without_loading_torch(tmp_path: Path, command: list[str]) -> None:
+    script = (
+        "import sys; from grokscope.cli import app\n"
+        f"app({[*command, '--help']}, standalone_mode=False)\n"
+        "assert not {'torch', 'matplotlib'} & sys.modules.keys()"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert "Usage" in finished.stdout
+
+
+def test_version_and_bare_command(tmp_path: Path) -> None:
+    assert grokscope("--version", cwd=tmp_path).stdout.startswith("grokscope 0.")
+    assert "Usage" in grokscope(cwd=tmp_path).stdout
+    assert "Usage" in grokscope("runs", cwd=tmp_path).stdout

@@ -1,0 +1,69 @@
+"""A module imports only lower levels, and units of one level do not import each other."""
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "src" / "grokscope"
+
+# As in docs/architecture.md.
+LEVELS = {
+    "errors": 0,
+    "spec": 1,
+    "phases": 1,
+    "randomness": 1,
+    "tasks": 2,
+    "models": 2,
+    "engines": 3,
+    "measure": 3,
+    "result": 4,
+    "run": 5,
+    "store": 5,
+    "plots": 5,
+    "sweep": 6,
+    "experiments": 6,
+    "cli": 7,
+    "__main__": 8,
+}
+FACADE = "__init__"  # the public names, nothing else
+
+
+def unit_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_units(path: Path) -> set[str]:
+    """Units of grokscope that a file imports anywhere, inside functions too."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return {name.split(".")[1] for name in names if name.startswith("grokscope.")}
+
+
+def test_every_unit_has_a_level() -> None:
+    assert {unit_of(path) for path in PACKAGE.rglob("*.py")} == {*LEVELS, FACADE}
+
+
+def test_imports_point_downwards() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        unit = unit_of(path)
+        if unit == FACADE:
+            continue
+        for imported in imported_units(path) - {unit}:
+            assert LEVELS[imported] < LEVELS[unit], f"{path.relative_to(PACKAGE)} imports {imported}"
+
+
+def test_only_marked_modules_import_torch_when_loaded() -> None:
+    """So that --help answers at once, and an engine without torch does not load it."""
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = [alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
+        modules += [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+        loads_torch = any(
+            module.split(".")[0] == "torch" or module in ("grokscope.models.mlp", "grokscope.engines.torch_engine")
+            for module in modules
+        )
+        assert loads_torch == (path.name in ("mlp.py", "torch_engine.py")), path

@@ -1,0 +1,169 @@
+import math
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grokscope import ModelSpec, OptimizerSpec, RunSpec, SpecError, TaskSpec, TrainingSpec
+
+
+@st.composite
+def run_specs(draw: st.DrawFn) -> RunSpec:
+    modulus = draw(st.integers(5, 200))
+    kind: Any = draw(st.sampled_from(["adamw", "adam", "sgd"]))
+    return RunSpec(
+        task=TaskSpec(
+            operation=draw(st.sampled_from(["add", "subtract", "multiply", "x2+y2", "x2+xy+y2"])),
+            modulus=modulus,
+            data_fraction=draw(st.floats(0.1, 0.99)),
+            corruption=draw(st.floats(0, 1)),
+            corrupted_operands=draw(
+                st.none() | st.lists(st.integers(0, modulus - 1), min_size=1, max_size=5).map(tuple)
+            ),
+        ),
+        model=ModelSpec(
+            width=draw(st.integers(1, 10_000)),
+            dropout=draw(st.floats(0, 1, exclude_max=True)),
+            norm=draw(st.sampled_from(["none", "layer"])),
+        ),
+        optimizer=OptimizerSpec(
+            kind=kind,
+            weight_decay=draw(st.floats(0, 100)),
+            momentum=draw(st.floats(0, 0.99)) if kind == "sgd" else 0.0,
+        ),
+        training=TrainingSpec(
+            loss=draw(st.sampled_from(["mse", "cross-entropy"])),
+            steps=draw(st.integers(1, 10_000)),
+            seed=draw(st.integers(0, 2**63 - 1)),
+            batch_size=draw(st.none() | st.just(2)),
+        ),
+    )
+
+
+@given(run_specs())
+def test_json_and_toml_give_the_same_spec_back(spec: RunSpec) -> None:
+    assert RunSpec.from_json(spec.to_json()) == spec
+    assert RunSpec.from_toml(spec.to_toml()) == spec
+    assert RunSpec.from_toml(spec.to_toml()).run_id == spec.run_id
+
+
+def test_run_id_is_pinned() -> None:
+    """These values must never change: they name runs in stores that exist."""
+    assert RunSpec().run_id == "41630c7218e55b5d"
+    full = RunSpec(
+        task=TaskSpec(operation="multiply", modulus=31, data_fraction=0.8, corruption=0.1, corrupted_operands=(3, 1)),
+        model=ModelSpec(width=64, activation="relu", dropout=0.3, norm="layer", parameterization="standard"),
+        optimizer=OptimizerSpec(kind="sgd", learning_rate=0.5, weight_decay=1e-4, momentum=0.9),
+        training=TrainingSpec(loss="cross-entropy", steps=17, batch_size=32, seed=2**40, measure_every=5),
+    )
+    assert full.run_id == "1a390fe4e86e4907"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("task.modulus", 89),
+        ("task.corruption", 0.3500001),
+        ("model.activation", "relu"),
+        ("optimizer.weight_decay", 5),
+        ("training.seed", 1),
+        ("training.measure_every", 10),
+    ],
+)
+def test_every_difference_makes_another_run(path: str, value: object) -> None:
+    assert RunSpec().updated({path: value}).run_id != RunSpec().run_id
+
+
+def test_ways_of_writing_the_same_spec_are_one_run() -> None:
+    assert (
+        RunSpec(optimizer=OptimizerSpec(weight_decay=5)).run_id
+        == RunSpec.from_dict({"optimizer": {"weight_decay": 5.0}}).run_id
+    )
+    assert TaskSpec(corrupted_operands=(2, 1, 2)) == TaskSpec(corrupted_operands=(1, 2))
+    underscore = RunSpec.from_dict({"training": {"loss": "cross_entropy"}})
+    assert underscore.training == TrainingSpec(loss="cross-entropy")
+
+
+def test_a_spec_is_frozen() -> None:
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        RunSpec().task.modulus = 5  # type: ignore[misc]
+
+
+BAD = [
+    ({"task": {"data_fraction": 0}}, ["task.data_fraction", "0", "greater than 0 and less than 1"]),
+    ({"task": {"data_fraction": 1.0}}, ["task.data_fraction", "1.0", "less than 1"]),
+    ({"task": {"data_fraction": math.nan}}, ["task.data_fraction", "nan"]),
+    ({"task": {"corruption": -0.1}}, ["task.corruption", "-0.1", "at least 0 and at most 1"]),
+    ({"task": {"corruption": 1.01}}, ["task.corruption", "1.01"]),
+    ({"task": {"modulus": 1}}, ["task.modulus", "1", "at least 2"]),
+    ({"task": {"modulus": 9.5}}, ["task.modulus", "9.5", "whole number"]),
+    ({"task": {"modulus": True}}, ["task.modulus", "True", "whole number"]),
+    ({"task": {"modulus": "97"}}, ["task.modulus", "'97'", "whole number"]),
+    ({"task": {"operation": "divide", "modulus": 98}}, ["task.modulus", "98", "prime", "101"]),
+    ({"task": {"operation": "mulitply"}}, ["task.operation", "'mulitply'", "one of add", "did you mean 'multiply'?"]),
+    ({"task": {"modulus": 2, "data_fraction": 0.2}}, ["task.data_fraction", "4 pairs", "at least 0.25"]),
+    ({"task": {"corrupted_operands": []}}, ["task.corrupted_operands"]),
+    ({"task": {"corrupted_operands": [97]}}, ["task.corrupted_operands", "97", "0 … 96"]),
+    ({"task": {"corrupted_operands": ["a"]}}, ["task.corrupted_operands", "list of whole numbers"]),
+    ({"task": {"moduls": 5}}, ["task.moduls", "did you mean 'modulus'?"]),
+    ({"task": {"weight_decay": 5}}, ["task.weight_decay", "did you mean 'optimizer.weight_decay'?"]),
+    ({"task": 5}, ["task", "5", "table"]),
+    ({"optimiser": {}}, ["optimiser", "did you mean 'optimizer'?"]),
+    ({"model": {"dropout": 1.0}}, ["model.dropout", "1.0", "less than 1"]),
+    ({"model": {"width": 0}}, ["model.width", "0", "at least 1"]),
+    ({"model": {"norm": "batch"}, "training": {"batch_size": 1}}, ["training.batch_size", "1", "at least 2"]),
+    ({"training": {"batch_size": 4705}}, ["training.batch_size", "4705", "4704"]),
+    ({"training": {"steps": 0}}, ["training.steps", "0", "at least 1"]),
+    ({"training": {"seed": -1}}, ["training.seed", "-1"]),
+    ({"optimizer": {"momentum": 0.9}}, ["optimizer.momentum", "0.9", "'adamw'"]),
+    ({"optimizer": {"kind": "sgd", "beta1": 0.5}}, ["optimizer.beta1", "0.5", "'sgd'"]),
+    ({"optimizer": {"learning_rate": 0}}, ["optimizer.learning_rate", "greater than 0"]),
+    ({"task": {"corruption_kind": "asymmetric"}, "training": {"seeding": "reference"}}, ["training.seeding"]),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), BAD)
+def test_a_bad_spec_is_refused_in_one_clear_line(content: dict[str, object], expected: list[str]) -> None:
+    with pytest.raises(SpecError) as caught:
+        RunSpec.from_dict(content)
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in expected:
+        assert part in message
+
+
+def test_a_path_that_names_no_field_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"unknown key optimizer.weight_decy.*did you mean 'weight_decay'"):
+        RunSpec().updated({"optimizer.weight_decy": 5})
+    with pytest.raises(SpecError, match=r"unknown key nowhere.*sections task"):
+        RunSpec().updated({"nowhere": 5})
+    with pytest.raises(SpecError, match=r"unknown key taks.modulo.*did you mean 'task'"):
+        RunSpec().updated({"taks.modulo": 5})
+
+
+def test_texts_that_are_no_spec_are_refused() -> None:
+    for text in ("[task", "task = ", "[task]\nmodulus = 5\nmodulus = 7"):
+        with pytest.raises(SpecError, match="not valid TOML"):
+            RunSpec.from_toml(text)
+    with pytest.raises(SpecError, match="not valid JSON"):
+        RunSpec.from_json("{")
+    with pytest.raises(SpecError, match="sections task, model"):
+        RunSpec.from_json("[1]")
+
+
+def test_mini_batches_see_as_much_data_as_the_paper_says() -> None:
+    expected = {256: (2000, 0.01), 64: (8000, 0.005), 8: (64_000, 0.01 * math.sqrt(8 / 256))}
+    for size, (steps, rate) in expected.items():
+        spec = RunSpec().with_batches_of(size)
+        assert (spec.training.batch_size, spec.training.steps) == (size, steps)
+        assert spec.optimizer.learning_rate == pytest.approx(rate)
+
+
+@given(steps=st.integers(1, 500), every=st.integers(1, 600))
+def test_measured_steps(steps: int, every: int) -> None:
+    measured = TrainingSpec(steps=steps, measure_every=every).measured_steps()
+    assert measured == sorted(set(measured))
+    assert measured[-1] == steps
+    assert set(measured) - {steps} == {step for step in range(1, steps) if step <= 10 or step % every == 0}

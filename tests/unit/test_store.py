@@ -1,0 +1,193 @@
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import grokscope as gs
+from grokscope.store import SCHEMA_VERSION
+
+
+@pytest.fixture
+def result(tiny: gs.RunSpec) -> gs.RunResult:
+    return gs.run(tiny)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> gs.Store:
+    return gs.Store(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_run_comes_back_as_it_was(store: gs.Store, result: gs.RunResult, keep: bool) -> None:
+    store.save(result, weights=keep)
+    loaded = store.load(result.run_id)
+    assert loaded.to_dict() == result.to_dict()
+    assert loaded.curve == result.curve
+    assert loaded.neurons is not None
+    assert result.neurons is not None
+    for name in ("ipr", "gini", "frequency"):
+        np.testing.assert_array_equal(getattr(loaded.neurons, name), getattr(result.neurons, name))
+    if keep:
+        assert loaded.weights is not None
+        assert result.weights is not None
+        for name, array in result.weights.items():
+            np.testing.assert_array_equal(loaded.weights[name], array)
+        assert loaded.module()(torch.tensor([[0, 0]])).shape == (1, 11)
+    else:
+        assert loaded.weights is None
+        with pytest.raises(gs.GrokscopeError, match="--save-weights"):
+            loaded.module()
+
+
+def test_a_diverged_run_comes_back(store: gs.Store, tiny: gs.RunSpec) -> None:
+    result = gs.run(tiny.updated({"optimizer.learning_rate": 1e20}))
+    store.save(result)
+    loaded = store.load(result.run_id)
+    assert (loaded.status, loaded.phase, loaded.diverged_step) == ("diverged", None, result.diverged_step)
+    assert loaded.neurons is None
+    assert loaded.to_dict() == result.to_dict()
+
+
+def test_a_result_without_a_curve_comes_back(store: gs.Store, result: gs.RunResult) -> None:
+    empty = gs.RunResult(**vars(result) | {"curve": (), "neurons": None, "phase": None, "status": "diverged"})
+    store.save(empty)
+    assert store.load(result.run_id).curve == ()
+
+
+def test_a_store_can_be_opened_again_and_lists_its_runs(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result)
+    store.close()
+    again = gs.Store(store.path, create=False)
+    (run,) = again.all()
+    assert run.run_id == result.run_id
+    assert run.spec == result.spec
+    assert run.phase == result.phase
+    assert not run.has_weights
+
+
+def test_saving_twice_keeps_one(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result)
+    store.save(result, weights=True)
+    (run,) = store.all()
+    assert run.has_weights
+
+
+def test_ids_may_be_shortened_while_they_are_clear(store: gs.Store, tiny: gs.RunSpec, result: gs.RunResult) -> None:
+    ids = []
+    for seed in range(20):  # more runs than hexadecimal digits, so two share their first
+        spec = tiny.updated({"training.seed": seed})
+        store.save(gs.RunResult(**vars(result) | {"spec": spec}))
+        ids.append(spec.run_id)
+    first = ids[0]
+    assert store.resolve(first[:12]).run_id == first
+    shared = next(run_id[0] for run_id in ids if sum(other[0] == run_id[0] for other in ids) > 1)
+    with pytest.raises(gs.StoreError, match=f"'{shared}' is ambiguous: {shared}.*type more"):
+        store.resolve(shared)
+    with pytest.raises(gs.StoreError, match=f"no run '{first[:6]}zz'.*nearest: .*{first}"):
+        store.resolve(first[:6] + "zz")
+
+
+def test_unknown_runs_and_empty_stores(store: gs.Store) -> None:
+    with pytest.raises(gs.StoreError, match=r"no run 'abc'.*the store is empty"):
+        store.load("abc")
+    assert store.find("abc") is None
+    assert store.all() == []
+
+
+def test_delete_removes_row_and_file(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result)
+    store.delete(result.run_id)
+    assert store.all() == []
+    assert not list(store.path.rglob("*.safetensors"))
+
+
+def test_no_pickle_and_no_leftovers(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result, weights=True)
+    names = {path.name for path in store.path.rglob("*") if path.is_file()}
+    assert names - {"index.sqlite-wal", "index.sqlite-shm"} == {"index.sqlite", f"{result.run_id}.safetensors"}
+
+
+def test_a_write_that_fails_leaves_the_earlier_run_whole(
+    store: gs.Store, result: gs.RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.save(result)
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(gs.StoreError, match=r"cannot write run .*No space left"):
+        store.save(result, weights=True)
+    monkeypatch.undo()
+    assert store.load(result.run_id).curve == result.curve
+    assert store.load(result.run_id).weights is None
+    assert len([path for path in (store.path / "runs").rglob("*") if path.is_file()]) == 1
+
+
+def test_a_damaged_file_is_reported_in_one_line(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result)
+    (file,) = store.path.rglob("*.safetensors")
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(gs.StoreError, match=r"cannot read .*train it again"):
+        store.load(result.run_id)
+
+
+def test_a_newer_store_is_refused(store: gs.Store) -> None:
+    store.close()
+    with sqlite3.connect(store.path / "index.sqlite") as index:
+        index.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    index.close()
+    with pytest.raises(gs.StoreError, match="newer grokscope"):
+        gs.Store(store.path)
+
+
+def test_places_that_cannot_be_a_store(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    with pytest.raises(gs.StoreError, match="cannot open the store"):
+        gs.Store(file)
+    with pytest.raises(gs.StoreError, match="cannot open the store"):
+        gs.Store(file / "below")
+    with pytest.raises(gs.StoreError, match="there is no store at"):
+        gs.Store(tmp_path / "nowhere", create=False)
+    (tmp_path / "index.sqlite").write_text("not a database, and long enough that SQLite looks at it")
+    with pytest.raises(gs.StoreError, match="cannot open the store"):
+        gs.Store(tmp_path)
+
+
+SAVE_MANY = """
+import sys
+from pathlib import Path
+import grokscope as gs
+
+store = gs.Store(Path(sys.argv[1]))
+result = store.load(sys.argv[2])
+for seed in range(int(sys.argv[3]), int(sys.argv[3]) + 20):
+    store.save(gs.RunResult(**vars(result) | {"spec": result.spec.updated({"training.seed": seed})}))
+"""
+
+
+def test_processes_share_a_store(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", SAVE_MANY, str(store.path), result.run_id, str(first)])
+        for first in (0, 10, 20)
+    ]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert {run.spec.training.seed for run in store.all()} == set(range(40))
+    assert store.load(store.all()[0].run_id).curve == result.curve
+
+
+def test_the_index_is_plain_sqlite(store: gs.Store, result: gs.RunResult) -> None:
+    """Users may read it with any tool: the spec is JSON with every field."""
+    store.save(result)
+    with sqlite3.connect(store.path / "index.sqlite") as index:
+        (spec, final) = index.execute("SELECT spec, final FROM runs").fetchone()
+    index.close()
+    assert json.loads(spec)["task"]["modulus"] == 11
+    assert json.loads(final)["step"] == 30
