@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types clean help
+.PHONY: demo test verify lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
 	@echo "make test    lint, types and all tests"
+	@echo "make verify  the science at full scale: known answers that take minutes"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -14,6 +15,9 @@ demo: .venv/installed
 
 test: lint types
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+verify: .venv/installed-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m verify
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -54,7 +53,7 @@ def demo(
 
 
 def _table(results: list[RunResult]) -> Table:
-    table = Table(title="Figure 1: p = 97, N = 500, α = 0.5, ξ = 0.35", box=box.SIMPLE_HEAD)
+    table = Table(title="Figure 1: p = 97, N = 500, α = 0.5, ξ = 0.35", box=None)
     for heading in ("wd", "phase", "train", "test", "corrupted", "clean", "mean IPR", "seconds"):
         table.add_column(heading, justify="left" if heading == "phase" else "right", no_wrap=True)
     for result in results:

@@ -21,11 +21,12 @@ _RUNNING = "Running"
 def _flag(path: str, text: str) -> typer.models.OptionInfo:
     """An option that overrides the field at `path` if it is given; what it takes is read off the spec."""
     kind, choices, default = field_of(path)
+    shown = f"{default:g}" if isinstance(default, float) else default
     option: typer.models.OptionInfo = typer.Option(
-        help=f"{text}: {', '.join(choices)}." if choices else f"{text}.",
+        help=text + (f": {', '.join(choices)}." if choices else ".") + (f" \\[{shown}]" if shown is not None else ""),
         metavar=kind.upper(),
         rich_help_panel=path.partition(".")[0].title(),
-        show_default=False if default is None else f"{default:g}" if isinstance(default, float) else str(default),
+        show_default=False,
     )
     return option
 
