@@ -26,5 +26,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("modulo", ["modulus", "operation"])
     "; did you mean 'modulus'?"
     """
-    nearest = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {nearest[0]!r}?" if nearest else ""
+    spellings = {spelling.lower(): spelling for spelling in known}
+    nearest = difflib.get_close_matches(word.lower(), list(spellings), n=1, cutoff=0.5)
+    return f"; did you mean {spellings[nearest[0]]!r}?" if nearest else ""

@@ -34,6 +34,18 @@ class Phase(StrEnum):
         """
         return _DESCRIPTIONS[self]
 
+    def describe_without_corruption(self) -> str:
+        """The same where no label was corrupted, so that nothing can be said about wrong ones."""
+        match self:
+            case Phase.COEXISTENCE:
+                return "The network has found the rule."
+            case Phase.PARTIAL_INVERSION | Phase.FULL_INVERSION:
+                return "The network has found the rule, though it does worse on the training set."
+            case Phase.MEMORIZATION:
+                return "The network fits the training labels and has not found the rule."
+            case _:
+                return self.describe()
+
 
 _DESCRIPTIONS = {
     Phase.COEXISTENCE: "The network has found the rule and, beside it, memorises the corrupted labels.",
@@ -52,7 +64,8 @@ def classify(train_accuracy: float, test_accuracy: float, corruption: float, bes
     """The phase of a network, from its final accuracies and the best test accuracy on its way.
 
     `train_accuracy` is measured against the noisy labels; `corruption` is the fraction of the training set whose
-    labels were drawn anew. The last argument is what tells Forgetting from Confusion.
+    labels were drawn anew. The last argument is what tells Forgetting from Confusion; it is only as fine as the
+    curve it is taken from.
     """
     if test_accuracy >= HIGH_ACCURACY:
         if train_accuracy >= HIGH_ACCURACY:

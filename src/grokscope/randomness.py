@@ -13,9 +13,10 @@ The function is Philox4x32-10 (Salmon et al., 2011). Its key is the seed (low an
     ------   -------------   -------   -----   -----------------
     SPLIT    example         0         0       0
     LABELS   example         0         0       1
-    INIT     pair of values  tensor    0       2
+    INIT     pair of values  tensor    0       2                  tensors 0, 1, 2 are U, V, W
     BATCHES  example         0         epoch   3
     DROPOUT  neuron // 8     example   step    4 + 16 · layer
+    ANALYTIC neuron          0 or 1    0       5                  frequencies, phases
 
 where `example` is the place m·p + n of the pair (m, n) in the full grid, so that it does not depend on the
 split, and steps count from 1. These definitions never change: a seed means the same run in every release.
@@ -46,6 +47,7 @@ class Stream(IntEnum):
     INIT = 2
     BATCHES = 3
     DROPOUT = 4
+    ANALYTIC = 5
 
 
 def philox(c0: Words, c1: Words, c2: Words, c3: Words, seed: int) -> tuple[Words, Words, Words, Words]:
@@ -92,23 +94,31 @@ def integers(seed: int, stream: Stream, examples: Int64Array, below: int) -> Int
 def normal(seed: int, tensor: int, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     """Standard normal numbers, in row-major order: the initial values of the tensor with this number."""
     count = int(np.prod(shape))
-    first, second = unit_interval(seed, tensor, (count + 1) // 2)
+    first, second = unit_interval(seed, Stream.INIT, tensor, (count + 1) // 2)
     # Box and Muller: two uniform numbers make two normal ones.
     radius = np.sqrt(-2 * np.log(first))
     values = np.stack([radius * np.cos(2 * np.pi * second), radius * np.sin(2 * np.pi * second)], axis=1)
     return values.reshape(-1)[:count].reshape(shape)
 
 
-def unit_interval(seed: int, tensor: int, pairs: int) -> tuple[npt.NDArray[np.float64], ...]:
+def unit_interval(seed: int, stream: Stream, tensor: int, pairs: int) -> tuple[npt.NDArray[np.float64], ...]:
     """Two arrays of `pairs` uniform numbers, strictly between 0 and 1, with 52 random bits each."""
     zero = np.zeros(1, np.int64)
-    words = philox(np.arange(pairs, dtype=np.int64), zero + tensor, zero, zero + int(Stream.INIT), seed)
+    words = philox(np.arange(pairs, dtype=np.int64), zero + tensor, zero, zero + int(stream), seed)
     return tuple(((high << 20) + (low >> 12) + 0.5) / 2.0**52 for high, low in (words[:2], words[2:]))
 
 
 def dropout_threshold(probability: float) -> int:
     """A neuron is dropped when its 16 bits are below this number."""
     return min(round(probability * 65536), 65535)
+
+
+def dropout_scale(probability: float) -> float:
+    """What a kept pre-activation is multiplied by, so that dropping changes no mean: 1/(1 − probability).
+
+    The probability is the one that 16 bits can hold, which differs from the given one by at most 2⁻¹⁷.
+    """
+    return 65536 / (65536 - dropout_threshold(probability))
 
 
 def dropout_words(

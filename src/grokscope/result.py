@@ -31,7 +31,7 @@ class RunResult:
     engine: str
     seconds: float
     status: Status
-    diverged_step: int | None  # the first step whose loss was not a finite number
+    diverged_step: int | None  # the first step at which a loss was not a finite number
     weights: Weights | None  # of the final network; None if they were not kept
     # measurements
     curve: tuple[Measurement, ...]
@@ -58,9 +58,7 @@ class RunResult:
         from grokscope.models.mlp import TwoLayerMLP
 
         if self.weights is None:
-            raise GrokscopeError(
-                f"run {self.run_id} was stored without weights; train it again with --save-weights --force"
-            )
+            raise GrokscopeError(f"run {self.run_id} was stored without weights; train it again with --save-weights")
         network = TwoLayerMLP(self.weights, self.spec.model.activation, self.spec.model.norm)
         return network.eval()
 
@@ -68,15 +66,16 @@ class RunResult:
         """The phase and the numbers behind it, in plain words."""
         if self.phase is None:
             return (
-                f"Diverged: the loss of step {self.diverged_step} is not a finite number. Try a smaller learning rate."
+                f"Diverged: the loss at step {self.diverged_step} is not a finite number. Try a smaller learning rate."
             )
         row = self.final
+        corrupted = not math.isnan(row.corrupted_accuracy)
         words = [
-            f"{self.phase.label}. {self.phase.describe()}",
+            f"{self.phase.label}. {self.phase.describe() if corrupted else self.phase.describe_without_corruption()}",
             f"After {row.step} steps it is right on {row.test_accuracy:.1%} of the test set "
             f"and agrees with {row.train_accuracy:.1%} of the training labels",
         ]
-        if not math.isnan(row.corrupted_accuracy):
+        if corrupted:
             words[-1] += (
                 f"; of the corrupted examples it memorises {row.corrupted_accuracy:.1%} "
                 f"and gives the true answer on {row.recovered_accuracy:.1%}"

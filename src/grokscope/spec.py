@@ -43,7 +43,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
     section: ClassVar[str] = ""
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -115,7 +115,7 @@ class ModelSpec(_Section):
 
     section: ClassVar[str] = "model"
 
-    width: Annotated[int, Field(ge=1)] = 500
+    width: Annotated[int, Field(ge=1, lt=2**24)] = 500
     activation: Activation = "quadratic"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     norm: Norm = "none"
@@ -180,8 +180,10 @@ class RunSpec(_Section):
         examples, batch = self.task.training_size, self.training.batch_size
         if batch is not None and batch > examples:
             raise self.training.refuse("batch_size", f"the training set has {examples} examples; at most {examples}")
-        if self.model.norm == "batch" and (batch or examples) == 1:
+        if self.model.norm == "batch" and batch == 1:
             raise self.training.refuse("batch_size", "BatchNorm (model.norm = 'batch') needs at least 2 examples")
+        if self.model.norm == "batch" and examples == 1:
+            raise self.task.refuse("data_fraction", "it leaves one training example, and BatchNorm needs at least 2")
         if self.training.seeding == "reference" and (
             self.task.corruption_kind != "symmetric" or self.task.corrupted_operands is not None
         ):
@@ -194,7 +196,10 @@ class RunSpec(_Section):
     @property
     def run_id(self) -> str:
         """A name for what this run computes: 16 hexadecimal digits."""
-        content = self.model_dump(mode="json", exclude_defaults=True)
+        content = {
+            section: {field: value + 0.0 if isinstance(value, float) else value for field, value in fields.items()}
+            for section, fields in self.model_dump(mode="json", exclude_defaults=True).items()
+        }  # −0.0 + 0.0 is 0.0: specs that are equal are one run
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(f"grokscope run 1:{canonical}".encode()).hexdigest()[:16]
 
@@ -261,8 +266,9 @@ class RunSpec(_Section):
         return cls.from_dict(content)
 
     @classmethod
-    def from_file(cls, path: Path) -> "RunSpec":
+    def from_file(cls, path: str | Path) -> "RunSpec":
         """Read a .toml or .json file."""
+        path = Path(path)
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -315,7 +321,7 @@ def _round_up(number: float) -> float:
 class FieldInfo(NamedTuple):
     """What a field takes."""
 
-    kind: Literal["whole number", "number", "list of whole numbers", "choice", "table of fields"]
+    kind: Literal["whole number", "finite number", "list of whole numbers", "choice", "table of fields"]
     choices: tuple[str, ...]
     default: Any
 
@@ -344,7 +350,7 @@ def _field_info(cls: type[_Section], field: str) -> FieldInfo:
     if annotation is int:
         return FieldInfo("whole number", (), info.default)
     if annotation is float:
-        return FieldInfo("number", (), info.default)
+        return FieldInfo("finite number", (), info.default)
     return FieldInfo("list of whole numbers" if origin is tuple else "table of fields", (), info.default)
 
 
@@ -354,7 +360,7 @@ def _value_of(path: str, text: str) -> object:
         match field_of(path).kind:
             case "whole number":
                 return int(text)
-            case "number":
+            case "finite number":
                 return float(text)
             case "list of whole numbers":
                 return [int(item) for item in text.split(",")]
@@ -378,6 +384,8 @@ def _unknown_key(path: str) -> str:
     known = field_paths()
     section, _, field = path.rpartition(".")
     by_field = {known_path.partition(".")[2]: known_path for known_path in known}
+    if path in RunSpec.model_fields:
+        return f"{path} is a section: name one of its fields, such as {next(k for k in known if k.startswith(path))}"
     if field in by_field:
         return f"unknown key {path}; did you mean {by_field[field]!r}?"
     if section not in RunSpec.model_fields:

@@ -5,16 +5,17 @@
     store.load(result.run_id)
 
 The index answers which runs there are and how they ended; a run's file holds its curve, its neurons' spectra and, if
-they were kept, its weights. A run's file is complete before the index names it, and both are written
-atomically, so that a crash at any moment leaves the store as it was or with one more run.
+they were kept, its weights. A file is complete before the index names it, is never changed, and is removed only after
+the index has let go of it: a crash at any moment leaves the store as it was before a save or as it is after.
 
     grokscope-runs/
       index.sqlite
-      runs/3f/3f0c….safetensors
+      runs/3f/3f0c…-7d1e….safetensors
 """
 
 import json
 import os
+import secrets
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -48,7 +49,8 @@ CREATE TABLE runs (
   seconds       REAL NOT NULL,
   has_weights   INTEGER NOT NULL,
   finished_at   TEXT NOT NULL,     -- UTC
-  final         TEXT               -- the last row of the curve, as JSON
+  final         TEXT,              -- the last row of the curve, as JSON
+  file          TEXT NOT NULL      -- the arrays, below runs/
 ) STRICT
 """
 
@@ -67,24 +69,35 @@ class StoredRun:
     has_weights: bool
     finished_at: str
     final: dict[str, float | None] | None  # None if it diverged before the first measurement
+    file: str
 
 
 class Store:
     """A directory of runs. Any number of processes may have it open."""
 
-    def __init__(self, path: Path = DEFAULT_STORE, *, create: bool = True) -> None:
-        self.path = path
-        index = path / "index.sqlite"
+    def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool = True) -> None:
+        """Open a store, or with `create` make one and see that it can be written before any work is done for it."""
+        self.path = Path(path)
+        index = self.path / "index.sqlite"
         if not create and not index.exists():
             raise StoreError(f"there is no store at {path}; name one with --store, or train a run first")
         with _as_store_error(f"cannot open the store {path}"):
-            path.mkdir(parents=True, exist_ok=True)
-            if create and not os.access(path, os.W_OK):
-                raise PermissionError("the directory is not writable")
-            self._index = sqlite3.connect(index, timeout=30, isolation_level=None)
-            self._index.execute("PRAGMA journal_mode = WAL")
-            self._index.execute("PRAGMA synchronous = FULL")
-            self._create_or_check_schema()
+            if create:
+                (self.path / "runs").mkdir(parents=True, exist_ok=True)
+                tempfile.TemporaryFile(dir=self.path / "runs").close()
+            # In a directory that cannot be written SQLite cannot share an index with writers, but there are none.
+            readable = "" if os.access(self.path, os.W_OK) else "?immutable=1"
+            self._index = sqlite3.connect(
+                f"{index.absolute().as_uri()}{readable}", timeout=30, isolation_level=None, uri=True
+            )
+            if create:
+                self._create_schema()
+            (version,) = self._index.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"the store {path} was written by a newer grokscope (format {version}, this one reads "
+                f"{SCHEMA_VERSION}); upgrade grokscope, or use another --store"
+            )
 
     def close(self) -> None:
         """Close the index. Runs already saved are safe without it."""
@@ -93,10 +106,12 @@ class Store:
     def save(self, result: RunResult, *, weights: bool = False) -> None:
         """Write a run, replacing an earlier one with the same spec."""
         keep_weights = weights and result.weights is not None
+        before = self.find(result.run_id)
+        file = f"{result.run_id[:2]}/{result.run_id}-{secrets.token_hex(4)}.safetensors"
         with _as_store_error(f"cannot write run {result.run_id} to the store {self.path}"):
-            _write_atomically(self._file(result.run_id), array_bytes(result, weights=keep_weights))
+            _write_atomically(self._path(file), array_bytes(result, weights=keep_weights))
             self._index.execute(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     result.run_id,
                     json.dumps(result.spec.model_dump(mode="json")),
@@ -108,8 +123,11 @@ class Store:
                     int(keep_weights),
                     datetime.now(UTC).isoformat(timespec="seconds"),
                     json.dumps(row_to_dict(result.final)) if result.curve else None,
+                    file,
                 ),
             )
+            if before is not None:
+                self._path(before.file).unlink(missing_ok=True)
 
     def find(self, run_id: str) -> StoredRun | None:
         """The run with exactly this id, if it is here."""
@@ -118,6 +136,8 @@ class Store:
 
     def resolve(self, prefix: str) -> StoredRun:
         """The one run whose id begins with `prefix`; an error that lists the nearest if there is not one."""
+        if not prefix:
+            raise StoreError("name a run by its id or the beginning of it; `grokscope runs list` shows them")
         matches = self._ids_from(prefix)
         if len(matches) == 1 and (run := self.find(matches[0])):
             return run
@@ -138,7 +158,7 @@ class Store:
     def load(self, run_id: str) -> RunResult:
         """The whole run."""
         run = self.resolve(run_id)
-        file = self._file(run.run_id)
+        file = self._path(run.file)
         try:
             arrays = safetensors.numpy.load_file(file)
         except (OSError, SafetensorError) as error:
@@ -147,22 +167,21 @@ class Store:
 
     def delete(self, run_id: str) -> None:
         """Remove a run. The index goes first, so that it never names a file that is not there."""
-        with _as_store_error(f"cannot delete run {run_id}"):
-            self._index.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
-            self._file(run_id).unlink(missing_ok=True)
+        run = self.resolve(run_id)
+        with _as_store_error(f"cannot delete run {run.run_id}"):
+            self._index.execute("DELETE FROM runs WHERE run_id = ?", (run.run_id,))
+            self._path(run.file).unlink(missing_ok=True)
 
-    def _create_or_check_schema(self) -> None:
+    def _create_schema(self) -> None:
+        self._index.execute("PRAGMA journal_mode = WAL")
+        self._index.execute("PRAGMA synchronous = FULL")
         self._index.execute("BEGIN IMMEDIATE")
         (version,) = self._index.execute("PRAGMA user_version").fetchone()
         if version == 0:
             self._index.execute(_SCHEMA)
+        if version <= SCHEMA_VERSION:  # writes even if nothing is new: an index that cannot be written fails here
             self._index.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self._index.execute("COMMIT")
-        if version > SCHEMA_VERSION:
-            raise StoreError(
-                f"the store {self.path} was written by a newer grokscope (format {version}, this one reads "
-                f"{SCHEMA_VERSION}); upgrade grokscope, or use another --store"
-            )
 
     def _select(self, clause: str, *values: str) -> list[StoredRun]:
         with _as_store_error(f"cannot read the store {self.path}"):
@@ -178,12 +197,12 @@ class Store:
             )
             return [run_id for (run_id,) in rows]
 
-    def _file(self, run_id: str) -> Path:
-        return self.path / "runs" / run_id[:2] / f"{run_id}.safetensors"
+    def _path(self, file: str) -> Path:
+        return self.path / "runs" / file
 
 
 def _stored_run(row: tuple[str, ...]) -> StoredRun:
-    run_id, spec, status, phase, diverged_step, engine, seconds, has_weights, finished_at, final = row
+    run_id, spec, status, phase, diverged_step, engine, seconds, has_weights, finished_at, final, file = row
     return StoredRun(
         run_id=run_id,
         spec=RunSpec.from_json(spec),
@@ -195,6 +214,7 @@ def _stored_run(row: tuple[str, ...]) -> StoredRun:
         has_weights=bool(has_weights),
         finished_at=finished_at,
         final=json.loads(final) if final else None,
+        file=file,
     )
 
 
@@ -234,7 +254,7 @@ def _from_arrays(run: StoredRun, arrays: dict[str, npt.NDArray[np.generic]]) -> 
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
-    """To a file of its own name first; a crash leaves `path` whole or absent, and a stray file that harms nothing."""
+    """Under another name first: a crash leaves `path` whole or absent, and a stray file that harms nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def train(cwd: Path, *arguments: str) -> dict[str, object]:
 def test_train_prints_one_json_object(tmp_path: Path) -> None:
     result = train(tmp_path)
     assert result["phase"] in PHASES
-    assert result["engine"] == "torch"
+    assert result["engine"] == "native"
     assert isinstance(result["curve"], list)
     assert [row["step"] for row in result["curve"]] == [*range(1, 11), 20, 30]
     assert all(row.keys() >= CURVE_KEYS for row in result["curve"])
@@ -104,6 +105,9 @@ def test_a_stored_run_is_not_trained_again_unless_forced(tmp_path: Path) -> None
     assert first["curve"] == again["curve"] == forced["curve"]
     with_weights = train(tmp_path, "--save-weights")
     assert with_weights["seconds"] != forced["seconds"]
+    train(tmp_path, "--force")
+    (run,) = json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout)
+    assert run["has_weights"]  # what was asked for once is not taken away
 
 
 def test_a_run_that_diverges_is_a_result(tmp_path: Path) -> None:
@@ -161,12 +165,24 @@ def test_show_draws_a_figure(stored: tuple[Path, str]) -> None:
     assert (cwd / "pictures" / "run.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_ids_in_a_narrow_terminal_are_whole(stored: tuple[Path, str]) -> None:
+    cwd, run_id = stored
+    shown = subprocess.run(
+        [sys.executable, "-m", "grokscope", "runs", "list"],
+        cwd=cwd, env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert run_id in shown
+
+
 def test_runs_delete_asks_first(tmp_path: Path) -> None:
     run_id = str(train(tmp_path)["run_id"])
     refused = grokscope("runs", "delete", run_id, cwd=tmp_path, answer="n\n")
     assert refused.returncode != 0
     assert len(json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout)) == 1
-    assert grokscope("runs", "delete", run_id, "--yes", cwd=tmp_path).returncode == 0
+    assert grokscope("runs", "delete", "", "--yes", cwd=tmp_path).returncode == 2
+    twice = grokscope("runs", "delete", run_id, run_id[:8], "--yes", cwd=tmp_path)
+    assert twice.returncode == 0
+    assert twice.stderr.count("Deleted") == 1
     assert json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout) == []
 
 
@@ -184,10 +200,18 @@ BAD_TRAINING = {
     "not a number": (["--steps", "many"], ["training.steps = 'many'", "a whole number at least 1"]),
     "misspelt flag": (["--wieght-decay", "5"], ["--wieght-decay", "--weight-decay"]),
     "half a step": (["--steps", "1.5"], ["training.steps = '1.5'", "a whole number"]),
-    "not a fraction": (["--corruption", "high"], ["task.corruption = 'high'", "a number at least 0 and at most 1"]),
+    "not a fraction": (
+        ["--corruption", "high"],
+        ["task.corruption = 'high'", "a finite number at least 0 and at most 1"],
+    ),
     "operands": (["--corrupted-operands", "1,x"], ["task.corrupted_operands = '1,x'", "list of whole numbers"]),
-    "unknown engine": (["--engine", "warp"], ["engine = 'warp'", "auto, torch"]),
+    "unknown engine": (["--engine", "warp"], ["engine = 'warp'", "auto, native, torch"]),
     "unknown device": (["--device", "abacus"], ["device = 'abacus'", "cpu"]),
+    "unsupported by the kernel": (
+        ["--engine", "native", "--activation", "gelu"],
+        ["engine = 'native'", "model.activation = 'gelu'", "'torch' can"],
+    ),
+    "too large for any memory": (["--width", "100000000000000"], ["model.width", "less than"]),
     "no spec": (["--spec", "nowhere.toml"], ["nowhere.toml"]),
     "misspelt key": (["--spec", "bad.toml"], ["bad.toml", "task.modulo", "did you mean 'modulus'?"]),
     "scaling without batches": (["--scale-with-batch"], ["--batch-size"]),
@@ -245,7 +269,7 @@ def test_unknown_endings(stored: tuple[Path, str], out: str) -> None:
 
 def test_ctrl_c_stops_at_once_and_stores_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "grokscope", "train", "--steps", "100000", "--measure-every", "10"],
+        [sys.executable, "-m", "grokscope", "train", "--steps", "1000000", "--measure-every", "10"],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     while not (tmp_path / "grokscope-runs" / "index.sqlite").exists():
@@ -278,4 +302,6 @@ def test_help_answers_without_loading_torch(tmp_path: Path, command: list[str]) 
 def test_version_and_bare_command(tmp_path: Path) -> None:
     assert grokscope("--version", cwd=tmp_path).stdout.startswith("grokscope 0.")
     assert "Usage" in grokscope(cwd=tmp_path).stdout
-    assert "Usage" in grokscope("runs", cwd=tmp_path).stdout
+    without_command = grokscope("runs", cwd=tmp_path)
+    assert "Usage" in without_command.stdout
+    assert without_command.stderr == ""

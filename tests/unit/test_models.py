@@ -164,7 +164,9 @@ def test_pruning_works_on_a_copy_and_lowers_accuracy_in_the_end() -> None:
     weights = analytic_weights(97, 500)
     dataset = make_dataset(TaskSpec(corruption=0.0))
     before = weights["U"].copy()
-    few = measure_network(TwoLayerMLP(pruned(weights, np.arange(50))), dataset)
+    mask = np.arange(500) < 50
+    few = measure_network(TwoLayerMLP(pruned(weights, mask)), dataset)
+    np.testing.assert_array_equal(pruned(weights, mask)["W"], pruned(weights, np.arange(50))["W"])
     everything = measure_network(TwoLayerMLP(pruned(weights, np.arange(500))), dataset)
     np.testing.assert_array_equal(weights["U"], before)
     assert few.test_accuracy == 1

@@ -78,7 +78,7 @@ def test_normal_numbers_are_normal() -> None:
 
 
 def test_unit_interval_has_no_ends() -> None:
-    first, second = unit_interval(0, 0, 100_000)
+    first, second = unit_interval(0, Stream.INIT, 0, 100_000)
     for values in (first, second):
         assert 0 < values.min() < values.max() < 1
         assert values.mean() == pytest.approx(0.5, abs=0.005)

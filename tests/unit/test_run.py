@@ -32,7 +32,7 @@ def test_results_do_not_depend_on_the_number_of_threads(tiny: gs.RunSpec) -> Non
 
 def test_a_curve_has_a_row_for_each_measured_step(tiny: gs.RunSpec) -> None:
     seen: list[gs.Measurement] = []
-    result = gs.run(tiny, on_measurement=seen.append)
+    result = gs.run(tiny, on_measurement=lambda row, _: seen.append(row))
     assert [row.step for row in result.curve] == tiny.training.measured_steps()
     assert tuple(seen) == result.curve
 
@@ -84,6 +84,17 @@ def test_a_run_that_diverges_says_when(tiny: gs.RunSpec) -> None:
     assert len(result.curve) == 1
 
 
+def test_a_run_that_diverges_in_its_last_step_says_so_too(tiny: gs.RunSpec) -> None:
+    result = gs.run(tiny.updated({"optimizer.learning_rate": 1e20, "training.steps": 1}))
+    assert (result.status, result.phase, result.diverged_step) == ("diverged", None, 1)
+
+
+def test_the_spectra_of_every_measured_step_can_be_had(tiny: gs.RunSpec) -> None:
+    means: list[float] = []
+    result = gs.run(tiny, on_measurement=lambda _, spectra: means.append(spectra.mean_ipr))
+    assert means == [row.mean_ipr for row in result.curve]
+
+
 @pytest.mark.parametrize("operation", ["add", "subtract", "multiply", "divide", "x2+y2", "x2+xy+y2"])
 def test_every_operation_runs(tiny: gs.RunSpec, operation: str) -> None:
     result = gs.run(tiny.updated({"task.operation": operation}))
@@ -95,6 +106,12 @@ def test_every_operation_runs(tiny: gs.RunSpec, operation: str) -> None:
 def test_every_modulus_runs(tiny: gs.RunSpec, modulus: int, operation: str) -> None:
     result = gs.run(tiny.updated({"task.modulus": modulus, "task.operation": operation}))
     assert result.status == "finished"
+
+
+def test_describe_says_nothing_of_wrong_labels_where_there_are_none(tiny: gs.RunSpec) -> None:
+    text = gs.run(tiny.updated({"task.corruption": 0.0})).describe()
+    assert "corrupt" not in text
+    assert "wrong" not in text
 
 
 def test_describe_is_plain_words(tiny: gs.RunSpec) -> None:

@@ -76,6 +76,12 @@ def test_every_difference_makes_another_run(path: str, value: object) -> None:
     assert RunSpec().updated({path: value}).run_id != RunSpec().run_id
 
 
+def test_equal_specs_are_one_run() -> None:
+    zero, minus_zero = (RunSpec(task=TaskSpec(corruption=value)) for value in (0.0, -0.0))
+    assert zero == minus_zero
+    assert zero.run_id == minus_zero.run_id
+
+
 def test_ways_of_writing_the_same_spec_are_one_run() -> None:
     assert (
         RunSpec(optimizer=OptimizerSpec(weight_decay=5)).run_id
@@ -119,6 +125,14 @@ BAD = [
     ({"training": {"seed": -1}}, ["training.seed", "-1"]),
     ({"optimizer": {"momentum": 0.9}}, ["optimizer.momentum", "0.9", "'adamw'"]),
     ({"optimizer": {"kind": "sgd", "beta1": 0.5}}, ["optimizer.beta1", "0.5", "'sgd'"]),
+    ({"self": {}}, ["unknown key self"]),
+    ({"task": {"self": 1}}, ["unknown key task.self"]),
+    ({"task": {"operation": "ADD"}}, ["'ADD'", "did you mean 'add'?"]),
+    ({"optimizer": {"learning_rate": math.inf}}, ["optimizer.learning_rate = inf", "finite number"]),
+    (
+        {"model": {"norm": "batch"}, "task": {"modulus": 2, "data_fraction": 0.3}},
+        ["task.data_fraction = 0.3", "one training example"],
+    ),
     ({"optimizer": {"learning_rate": 0}}, ["optimizer.learning_rate", "greater than 0"]),
     ({"task": {"corruption_kind": "asymmetric"}, "training": {"seeding": "reference"}}, ["training.seeding"]),
 ]
@@ -137,6 +151,8 @@ def test_a_bad_spec_is_refused_in_one_clear_line(content: dict[str, object], exp
 def test_a_path_that_names_no_field_is_refused() -> None:
     with pytest.raises(SpecError, match=r"unknown key optimizer.weight_decy.*did you mean 'weight_decay'"):
         RunSpec().updated({"optimizer.weight_decy": 5})
+    with pytest.raises(SpecError, match=r"task is a section: .*task.operation"):
+        RunSpec().updated({"task": {"modulus": 5}})
     with pytest.raises(SpecError, match=r"unknown key nowhere.*sections task"):
         RunSpec().updated({"nowhere": 5})
     with pytest.raises(SpecError, match=r"unknown key taks.modulo.*did you mean 'task'"):

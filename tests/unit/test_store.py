@@ -1,4 +1,5 @@
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -93,6 +94,8 @@ def test_ids_may_be_shortened_while_they_are_clear(store: gs.Store, tiny: gs.Run
 
 
 def test_unknown_runs_and_empty_stores(store: gs.Store) -> None:
+    with pytest.raises(gs.StoreError, match="name a run by its id"):
+        store.resolve("")
     with pytest.raises(gs.StoreError, match=r"no run 'abc'.*the store is empty"):
         store.load("abc")
     assert store.find("abc") is None
@@ -109,7 +112,7 @@ def test_delete_removes_row_and_file(store: gs.Store, result: gs.RunResult) -> N
 def test_no_pickle_and_no_leftovers(store: gs.Store, result: gs.RunResult) -> None:
     store.save(result, weights=True)
     names = {path.name for path in store.path.rglob("*") if path.is_file()}
-    assert names - {"index.sqlite-wal", "index.sqlite-shm"} == {"index.sqlite", f"{result.run_id}.safetensors"}
+    assert names - {"index.sqlite-wal", "index.sqlite-shm"} == {"index.sqlite", store.all()[0].file.split("/")[1]}
 
 
 def test_a_write_that_fails_leaves_the_earlier_run_whole(
@@ -127,6 +130,56 @@ def test_a_write_that_fails_leaves_the_earlier_run_whole(
     assert store.load(result.run_id).curve == result.curve
     assert store.load(result.run_id).weights is None
     assert len([path for path in (store.path / "runs").rglob("*") if path.is_file()]) == 1
+
+
+def test_an_index_that_cannot_be_updated_leaves_the_earlier_run_whole(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(result, weights=True)
+    with sqlite3.connect(store.path / "index.sqlite") as index:
+        index.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    index.close()
+    with pytest.raises(gs.StoreError, match="disk full"):
+        store.save(result)
+    assert store.all()[0].has_weights
+    assert store.load(result.run_id).weights is not None
+
+
+def test_replacing_a_run_leaves_one_file(store: gs.Store, result: gs.RunResult) -> None:
+    for _ in range(3):
+        store.save(result)
+    assert len(list(store.path.rglob("*.safetensors"))) == 1
+
+
+def as_ordinary_user(code: str, *arguments: str) -> str:
+    """Run Python without root's right to write everywhere; what it printed last."""
+    command = [sys.executable, "-c", code, *arguments]
+    if os.geteuid() == 0:
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+OPEN_STORE = """
+import sys
+import grokscope as gs
+try:
+    store = gs.Store(sys.argv[1], create=sys.argv[2] == "write")
+    print(len(store.all()), store.load(store.all()[0].run_id).status)
+except gs.StoreError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("locked", [".", "runs", "index.sqlite"])
+def test_an_unwritable_store_is_noticed_when_it_is_opened(store: gs.Store, result: gs.RunResult, locked: str) -> None:
+    store.save(result)
+    store.close()
+    place = store.path / locked
+    mode = place.stat().st_mode
+    place.chmod(0o555 if place.is_dir() else 0o444)
+    try:
+        assert as_ordinary_user(OPEN_STORE, str(store.path), "write").startswith("cannot open the store")
+        assert as_ordinary_user(OPEN_STORE, str(store.path), "read") == "1 finished"
+    finally:
+        place.chmod(mode)
 
 
 def test_a_damaged_file_is_reported_in_one_line(store: gs.Store, result: gs.RunResult) -> None:

@@ -1,12 +1,14 @@
 """The command line. Errors that the user can act on are one line on standard error and exit status 2."""
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
 
 import grokscope
 from grokscope.cli.demo import demo
+from grokscope.cli.options import help_without_command
 from grokscope.cli.runs import runs
 from grokscope.cli.show import show
 from grokscope.cli.train import train
@@ -34,17 +36,20 @@ def _root(
     if version:
         typer.echo(f"grokscope {grokscope.__version__}")
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    help_without_command(context)
 
 
 def main() -> None:
     """Entry point of the `grokscope` command."""
+    warnings.formatwarning = lambda message, *_, **__: f"grokscope: {message}\n"
     try:
         status = app(standalone_mode=False)
     except (GrokscopeError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         typer.echo(f"grokscope: {' '.join(message.split())}", err=True)
+        sys.exit(2)
+    except MemoryError:
+        typer.echo("grokscope: there is not enough memory for a run of this size", err=True)
         sys.exit(2)
     except typer.Abort:
         typer.echo("grokscope: stopped", err=True)

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
 from grokscope.cli.progress import RunsProgress
+from grokscope.engines import check_engine
 from grokscope.result import RunResult
 from grokscope.store import Store
 from grokscope.sweep import Finished, Measured, run_all
@@ -25,13 +26,16 @@ def demo(
     Runs that are in the store already are not trained again.
     """
     from grokscope.experiments import fig01
-    from grokscope.plots import save_figure
+    from grokscope.plots import check_figure_path, save_figure
 
+    check_figure_path(out)
     specs = fig01.specs()
+    for spec in specs:
+        check_engine(engine, "cpu", spec)
     opened = Store(store)
     started = time.perf_counter()
     results: dict[str, RunResult] = {
-        spec.run_id: opened.load(run.run_id) for spec in specs if (run := opened.find(spec.run_id)) and run.has_weights
+        spec.run_id: opened.load(run.run_id) for spec in specs if (run := opened.find(spec.run_id))
     }
     missing = [spec for spec in specs if spec.run_id not in results]
     if results:

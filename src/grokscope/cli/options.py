@@ -13,10 +13,16 @@ RunArgument = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    typer.Option("--engine", help="auto (the fastest that can run it) or torch.", rich_help_panel="Running"),
+    typer.Option("--engine", help="auto (the fastest that can run it), native or torch.", rich_help_panel="Running"),
 ]
 
-__all__ = ["DEFAULT_STORE", "EngineOption", "RunArgument", "StoreOption", "note"]
+__all__ = ["DEFAULT_STORE", "EngineOption", "RunArgument", "StoreOption", "help_without_command", "note"]
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Print what the commands are if none was given."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def note(message: str) -> None:

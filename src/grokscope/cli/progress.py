@@ -54,18 +54,3 @@ class RunsProgress:
         if tenth > self._logged[index]:
             self._logged[index] = tenth
             note(f"{self._names[index]}: step {row.step} of {steps}, {accuracies}")
-
-
-class RunProgress(RunsProgress):
-    """A bar for one run."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        super().__init__([spec], [f"training {spec.run_id}"])
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
-
-    def update(self, row: Measurement) -> None:  # type: ignore[override]
-        """Show the newest measurement."""
-        super().update(0, row)

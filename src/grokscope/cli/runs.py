@@ -9,14 +9,15 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store, StoredRun, array_bytes
 
-runs = typer.Typer(help="List, show, export and delete stored runs.", no_args_is_help=True)
+runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
+runs.callback()(help_without_command)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -33,7 +34,20 @@ def list_runs(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -
     if as_json:
         typer.echo(json.dumps([_summary(run) for run in stored]))
         return
-    table = Table("run", "task", "α", "ξ", "model", "optimiser", "steps", "seed", "phase", "train", "test", box=None)
+    table = Table(
+        Column("run", no_wrap=True),
+        "task",
+        "α",
+        "ξ",
+        "model",
+        "optimiser",
+        "steps",
+        "seed",
+        "phase",
+        "train",
+        "test",
+        box=None,
+    )
     for run in stored:
         table.add_row(*_cells(run))
     Console(width=None if Console().is_terminal else 160).print(table)
@@ -84,6 +98,7 @@ def export_run(
         return
     content = _exported(result, out)
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(content)
     except OSError as error:
         raise GrokscopeError(f"cannot write {out}: {error.strerror}") from None
@@ -103,12 +118,12 @@ def delete_runs(
     grokscope runs delete 41630c --yes
     """
     opened = Store(store, create=False)
-    chosen = [opened.resolve(prefix) for prefix in run]
+    chosen = list(dict.fromkeys(opened.resolve(prefix).run_id for prefix in run))
     if not yes:
-        typer.confirm(f"Delete {', '.join(stored.run_id for stored in chosen)}?", abort=True, err=True)
-    for stored in chosen:
-        opened.delete(stored.run_id)
-        note(f"Deleted {stored.run_id}")
+        typer.confirm(f"Delete {', '.join(chosen)}?", abort=True, err=True)
+    for run_id in chosen:
+        opened.delete(run_id)
+        note(f"Deleted {run_id}")
 
 
 def _cells(run: StoredRun) -> list[str]:

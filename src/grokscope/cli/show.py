@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption
-from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 
 
@@ -31,10 +30,6 @@ def show(
     from grokscope.plots import draw_runs, save_figure, settings_line
 
     path = out or Path("grokscope-figures") / f"{result.run_id}.png"
-    figure = draw_runs([result], [settings_line(result)])
-    try:
-        written = save_figure(figure, path)
-    except (OSError, ValueError) as error:
-        raise GrokscopeError(f"cannot write the figure {path}: {error}") from None
+    written = save_figure(draw_runs([result], [settings_line(result)]), path)
     typer.echo(result.describe())
     typer.echo(f"Figure: {written}")

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
-from grokscope.cli.progress import RunProgress
+from grokscope.cli.progress import RunsProgress
 from grokscope.engines import check_engine
 from grokscope.errors import SpecError
-from grokscope.result import RunResult
 from grokscope.run import execute
 from grokscope.spec import RunSpec, field_of
 from grokscope.store import Store
@@ -141,13 +140,18 @@ def train(
             raise SpecError("--scale-with-batch needs a --batch-size")
         run_spec = run_spec.with_batches_of(run_spec.training.batch_size)
 
-    check_engine(engine, device)
+    check_engine(engine, device, run_spec)
     opened = Store(store)
-    result = None if force else _stored_result(opened, run_spec, engine, save_weights)
+    before = opened.find(run_spec.run_id)
+    result = None
+    if before and not force and engine in ("auto", before.engine) and (before.has_weights or not save_weights):
+        result = opened.load(before.run_id)
     if result is None:
-        with RunProgress(run_spec) as progress:
-            result = execute(run_spec, engine=engine, device=device, on_measurement=progress.update)
-        opened.save(result, weights=save_weights)
+        with RunsProgress([run_spec], [f"training {run_spec.run_id}"]) as progress:
+            result = execute(
+                run_spec, engine=engine, device=device, on_measurement=lambda row, _: progress.update(0, row)
+            )
+        opened.save(result, weights=save_weights or (before is not None and before.has_weights))
     else:
         note(f"Run {run_spec.run_id} is in the store already; --force trains it again.")
     if as_json:
@@ -156,14 +160,6 @@ def train(
         typer.echo(result.describe())
         typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s) is in {store}.")
         typer.echo(f"Look at it with: grokscope show {result.run_id}{_store_flag(store)}")
-
-
-def _stored_result(store: Store, spec: RunSpec, engine: str, save_weights: bool) -> RunResult | None:
-    """The stored run, if it is all that was asked for."""
-    run = store.find(spec.run_id)
-    if run is None or engine not in ("auto", run.engine) or (save_weights and not run.has_weights):
-        return None
-    return store.load(run.run_id)
 
 
 def _store_flag(store: Path) -> str:

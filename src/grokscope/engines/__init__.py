@@ -7,11 +7,13 @@ engine.state()                  # weights, optimiser moments and the step: enoug
 
 """
 
+import warnings
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.engines.native_engine import NativeEngine, native_module, why_unsupported
 from grokscope.engines.state import TrainingState, initial_state
 from grokscope.errors import EngineError, did_you_mean
 from grokscope.models import Evaluation, Weights
@@ -21,14 +23,17 @@ from grokscope.tasks import Dataset
 
 __all__ = ["ENGINES", "Engine", "TrainingState", "check_engine", "initial_state", "make_engine"]
 
-ENGINES = ("auto", "torch")
+ENGINES = ("auto", "native", "torch")
 
 
 class Engine(Protocol):
     """What every engine can do."""
 
     name: str
-    step: int
+
+    @property
+    def step(self) -> int:
+        """How many steps were taken."""
 
     def advance(self, steps: int) -> npt.NDArray[np.float64]:
         """Take `steps` steps; the loss of each, before its update."""
@@ -43,8 +48,8 @@ class Engine(Protocol):
         """A copy of everything that the next step depends on."""
 
 
-def check_engine(name: str, device: str) -> None:
-    """Raise if there is no such engine or device here, before any work is done."""
+def check_engine(name: str, device: str, spec: RunSpec) -> str:
+    """The engine that will run: the named one, or with "auto" the fastest that can; raises if it cannot be had."""
     if name not in ENGINES:
         raise EngineError(
             f"engine = {name!r} is not allowed: must be one of {', '.join(ENGINES)}{did_you_mean(name, ENGINES)}"
@@ -53,13 +58,25 @@ def check_engine(name: str, device: str) -> None:
         from grokscope.engines.torch_engine import available_device
 
         available_device(device)
+    reason = why_unsupported(spec, device)
+    if name == "native" and reason:
+        raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
+    if name == "auto" and native_module() is None:
+        warnings.warn(
+            "the native kernel is not built, so torch trains, several times as slowly; "
+            "install grokscope again where there is a C++ compiler",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return "native" if name != "torch" and not reason else "torch"
 
 
 def make_engine(
     spec: RunSpec, dataset: Dataset, state: TrainingState, name: str = "auto", device: str = "cpu"
 ) -> Engine:
-    """The named engine, or with "auto" the fastest that can run this spec on this device."""
-    check_engine(name, device)
+    """The engine that `check_engine` chooses, at this state."""
+    if check_engine(name, device, spec) == "native":
+        return NativeEngine(spec, dataset, state)
     from grokscope.engines.torch_engine import TorchEngine
 
     return TorchEngine(spec, dataset, state, device)

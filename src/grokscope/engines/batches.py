@@ -1,7 +1,5 @@
 """Which examples each step sees: all of them, or mini-batches in an order that depends on the seed alone."""
 
-from functools import lru_cache
-
 from grokscope.randomness import Int64Array, Stream, permutation
 
 
@@ -15,16 +13,13 @@ class BatchOrder:
     """
 
     def __init__(self, examples: Int64Array, batch_size: int, seed: int) -> None:
-        self._batch_size = batch_size
+        self._examples, self._batch_size, self._seed = examples, batch_size, seed
         self._batches_per_epoch = len(examples) // batch_size
-
-        @lru_cache(maxsize=1)
-        def epoch_order(epoch: int) -> Int64Array:
-            return permutation(seed, Stream.BATCHES, epoch, examples)
-
-        self._epoch_order = epoch_order
+        self._epoch, self._order = -1, examples
 
     def batch(self, step: int) -> Int64Array:
         """Indices into the training set of the examples of this step, which counts from 1."""
         epoch, place = divmod(step - 1, self._batches_per_epoch)
-        return self._epoch_order(epoch)[place * self._batch_size : (place + 1) * self._batch_size]
+        if epoch != self._epoch:
+            self._epoch, self._order = epoch, permutation(self._seed, Stream.BATCHES, epoch, self._examples)
+        return self._order[place * self._batch_size : (place + 1) * self._batch_size]

@@ -6,15 +6,14 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.state import STATISTICS, TrainingState
-from grokscope.errors import EngineError
+from grokscope.errors import EngineError, did_you_mean
 from grokscope.models import Evaluation, Weights
-from grokscope.models.mlp import TwoLayerMLP, evaluate, to_numpy
-from grokscope.randomness import NEURONS_PER_BLOCK, Int64Array, dropout_threshold, dropout_words
+from grokscope.models.mlp import TwoLayerMLP, evaluate, losses_per_example, to_numpy
+from grokscope.randomness import NEURONS_PER_BLOCK, Int64Array, dropout_scale, dropout_threshold, dropout_words
 from grokscope.spec import OptimizerSpec, RunSpec
 from grokscope.tasks import Dataset
 
@@ -47,12 +46,12 @@ class TorchEngine:
 
     def advance(self, steps: int) -> npt.NDArray[np.float64]:
         """Take `steps` steps; the loss of each, before its update."""
-        losses = torch.empty(steps, dtype=torch.float64, device=self._device)
+        losses = torch.empty(steps, device=self._device)
         self._network.train()
         with _reproducible_arithmetic():
             for index in range(steps):
                 losses[index] = self._take_step()
-        return losses.cpu().numpy()
+        return losses.cpu().double().numpy()
 
     def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
         """What the network says now."""
@@ -80,17 +79,14 @@ class TorchEngine:
             chosen = torch.tensor(self._batches.batch(self.step), device=self._device)  # [B]
             pairs, labels, examples = pairs[chosen], labels[chosen], examples[chosen]
         logits = self._network(pairs, self._dropout_mask(examples))  # [B, p]
-        if self._spec.training.loss == "mse":
-            loss = F.mse_loss(logits, F.one_hot(labels, logits.shape[1]).to(logits.dtype))
-        else:
-            loss = F.cross_entropy(logits, labels)
+        loss = losses_per_example(logits, labels, self._spec.training.loss).mean()
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         return loss.detach()
 
     def _dropout_mask(self, examples: Tensor) -> Tensor | None:
-        """0 for a dropped neuron and 1/(1 − probability) for a kept one [B, N]."""
+        """0 for a dropped neuron, the scale for a kept one [B, N]."""
         probability, width = self._spec.model.dropout, self._spec.model.width
         if probability == 0:
             return None
@@ -98,7 +94,7 @@ class TorchEngine:
         words = dropout_words(self._spec.training.seed, self.step, examples[:, None], blocks[None, :])
         halves = [half for word in words for half in (word & 0xFFFF, word >> 16)]
         bits = torch.stack(halves, dim=-1).flatten(1)[:, :width]  # [B, N]
-        return (bits >= dropout_threshold(probability)).to(torch.float32) / (1 - probability)
+        return (bits >= dropout_threshold(probability)).to(torch.float32) * dropout_scale(probability)
 
     def _parameters(self) -> dict[str, Tensor]:
         """The tensors that the optimiser holds. U and V lie transposed in the module, see `TwoLayerMLP`."""
@@ -137,9 +133,10 @@ def available_device(name: str) -> torch.device:
     }
     kind = name.partition(":")[0]
     here = ", ".join(known for known, available in kinds.items() if available)
-    if not kinds.get(kind):
-        reason = "is not here" if kind in kinds else "is not a device"
-        raise EngineError(f"device = {name!r} {reason}: must be one of {here}")
+    if kind not in kinds:
+        raise EngineError(f"device = {name!r} is not a device: must be one of {here}{did_you_mean(kind, kinds)}")
+    if not kinds[kind]:
+        raise EngineError(f"device = {name!r} is not here: must be one of {here}")
     try:
         return torch.device(name)
     except RuntimeError:

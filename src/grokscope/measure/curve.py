@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.spectrum import neuron_spectra
+from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra
 from grokscope.models import Evaluation, Weights
-from grokscope.spec import Loss, Operation
+from grokscope.spec import Loss
 from grokscope.tasks import Dataset
 
 if TYPE_CHECKING:
@@ -41,13 +41,12 @@ def take_measurement(
     train: Evaluation,
     test: Evaluation,
     weights: Weights,
+    spectra: NeuronSpectra,
     dataset: Dataset,
-    operation: Operation,
 ) -> Measurement:
-    """Everything that a curve records, from what the network says about both sets and from its weights."""
+    """Everything that a curve records, from what the network says about both sets, its weights and their spectra."""
     memorised = train.predictions == dataset.train_labels
     corrected = train.predictions == dataset.train_truth
-    spectra = neuron_spectra(weights, operation)
     return Measurement(
         step=step,
         train_loss=train_loss,
@@ -66,9 +65,7 @@ def take_measurement(
     )
 
 
-def measure_network(
-    network: "TwoLayerMLP", dataset: Dataset, operation: Operation = "add", loss: Loss = "mse"
-) -> Measurement:
+def measure_network(network: "TwoLayerMLP", dataset: Dataset, loss: Loss = "mse") -> Measurement:
     """Measure a network that did not come out of a run: the analytic one, or one that was pruned or edited.
 
     >>> from grokscope import TaskSpec, analytic_weights, make_dataset
@@ -82,7 +79,9 @@ def measure_network(
 
     train = evaluate(network, dataset.train_pairs, dataset.train_labels, loss)
     test = evaluate(network, dataset.test_pairs, dataset.test_labels, loss)
-    return take_measurement(0, float(train.losses.mean()), train, test, network.weights(), dataset, operation)
+    weights = network.weights()
+    spectra = neuron_spectra(weights, dataset.operation)
+    return take_measurement(0, float(train.losses.mean()), train, test, weights, spectra, dataset)
 
 
 def _fraction(hits: npt.NDArray[np.bool_]) -> float:

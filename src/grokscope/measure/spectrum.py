@@ -60,7 +60,9 @@ class NeuronSpectra:
 
     ipr: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
     gini: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
-    frequency: npt.NDArray[np.int16]  # [3, N]  the strongest wave, -1 where the vector is zero
+    # [3, N]  the strongest wave, -1 where the vector is zero: the frequency, or at a composite modulus with
+    # multiplication, where a wave has several, the wave's place among `distinct_waves`
+    frequency: npt.NDArray[np.int16]
 
     @property
     def neuron_ipr(self) -> FloatArray:

@@ -19,8 +19,8 @@ def analytic_weights(modulus: int, width: int, seed: int = 0) -> Weights:
     Equation 2 prints the exponent as −1/3, but three factors have to make the 2/N of its Equation 6.
     """
     # σ is a random permutation of 1 … N; as a frequency it counts modulo p.
-    frequency = 1 + permutation(seed, Stream.INIT, 0, np.arange(width, dtype=np.int64))  # [N]
-    phase_u, phase_v = (2 * math.pi * u - math.pi for u in unit_interval(seed, 3, width))  # [N] each
+    frequency = 1 + permutation(seed, Stream.ANALYTIC, 0, np.arange(width, dtype=np.int64))  # [N]
+    phase_u, phase_v = (2 * math.pi * u - math.pi for u in unit_interval(seed, Stream.ANALYTIC, 1, width))  # [N] each
     residues = np.arange(modulus)
     # Reducing k·i modulo p before it becomes a float keeps the cosines exact at every width.
     turns = 2 * math.pi / modulus * (np.outer(frequency, residues) % modulus)  # [N, p]

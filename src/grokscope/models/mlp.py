@@ -87,7 +87,7 @@ def evaluate(network: TwoLayerMLP, pairs: Int64Array, labels: Int64Array, loss: 
         logits = network(torch.tensor(pairs[rows], device=device))  # [rows, p]
         targets = torch.tensor(labels[rows], device=device)
         predictions.append(logits.argmax(dim=1).cpu().numpy())
-        losses.append(losses_per_example(logits, targets, loss).double().cpu().numpy())
+        losses.append(losses_per_example(logits, targets, loss).cpu().double().numpy())
     network.train(was_training)
     return Evaluation(np.concatenate(predictions), np.concatenate(losses))
 

@@ -10,13 +10,14 @@ import multiprocessing
 import os
 import queue
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 
-from grokscope.measure import Measurement
+from grokscope.measure import Measurement, NeuronSpectra
 from grokscope.result import RunResult
 from grokscope.run import execute
 from grokscope.spec import RunSpec
@@ -94,14 +95,23 @@ _stop: Event
 
 
 def _start_worker(measurements: "Queue[Measured]", stop: Event) -> None:
-    """In each worker: leave Ctrl-C to the parent, and keep the channels to it."""
+    """In each worker: leave Ctrl-C to the parent, do not outlive it, and keep the channels to it."""
     global _measurements, _stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _measurements, _stop = measurements, stop
 
 
+def _end_with_parent() -> None:
+    """A worker whose parent was killed works for nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _run_in_worker(index: int, spec: RunSpec, engine: str) -> RunResult:
-    def report(measurement: Measurement) -> None:
+    def report(measurement: Measurement, _: NeuronSpectra) -> None:
         if _stop.is_set():
             raise _StoppedError
         _measurements.put(Measured(index, measurement))

@@ -11,8 +11,8 @@ _REFERENCE_LABEL_SEED = 0
 
 def corrupt(
     task: TaskSpec, pairs: Int64Array, truth: Int64Array, seed: int, seeding: Seeding
-) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-    """Labels of the training set with the first int(ξ·n) eligible ones drawn anew, and the mask of those.
+) -> tuple[Int64Array, npt.NDArray[np.bool_], float]:
+    """Labels of the training set with the first int(ξ·n) eligible ones drawn anew, the mask of those, and n's share.
 
     Eligible are all examples, or those with m in `task.corrupted_operands`; ξ is a fraction of the eligible ones.
     """
@@ -24,7 +24,7 @@ def corrupt(
     labels[chosen] = _drawn_labels(task, pairs[chosen], truth[chosen], seed, seeding)
     mask = np.zeros(len(pairs), dtype=np.bool_)
     mask[chosen] = True
-    return labels, mask
+    return labels, mask, len(eligible) / len(pairs)
 
 
 def _drawn_labels(task: TaskSpec, pairs: Int64Array, truth: Int64Array, seed: int, seeding: Seeding) -> Int64Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.errors import SpecError
 from grokscope.randomness import Int64Array, Stream, permutation
 from grokscope.spec import Operation, Seeding, TaskSpec
 from grokscope.tasks.corruption import corrupt
@@ -23,8 +24,9 @@ _REFERENCE_SPLIT_SEED = 420
 class Dataset:
     """One task, split and corrupted. Arrays are read-only; the training set keeps its shuffled order."""
 
+    operation: Operation
     modulus: int
-    corruption: float  # the fraction of the training set whose labels were drawn, as in Table 2
+    corruption: float  # ξ as Table 2 uses it: of the whole training set, and before rounding to whole examples
     train_pairs: Int64Array  # [n_train, 2]
     train_labels: Int64Array  # [n_train]  what the network is trained on
     train_truth: Int64Array  # [n_train]  what the operation gives
@@ -57,11 +59,9 @@ def make_dataset(task: TaskSpec, seed: int = 0, seeding: Seeding = "independent"
     truth = _OPERATIONS[task.operation](pairs[:, 0], pairs[:, 1], p) % p  # [pair_count]
 
     n = task.training_size
-    labels, corrupted = corrupt(task, pairs[:n], truth[:n], seed, seeding)
-    eligible = 1.0
-    if task.corrupted_operands is not None:
-        eligible = float(np.isin(pairs[:n, 0], task.corrupted_operands).mean())
+    labels, corrupted, eligible = corrupt(task, pairs[:n], truth[:n], seed, seeding)
     return Dataset(
+        operation=task.operation,
         modulus=p,
         corruption=task.corruption * eligible,
         train_pairs=pairs[:n],
@@ -77,6 +77,8 @@ def _shuffled_examples(modulus: int, seed: int, seeding: Seeding) -> Int64Array:
     examples = np.arange(modulus**2, dtype=np.int64)
     if seeding == "independent":
         return permutation(seed, Stream.SPLIT, 0, examples)
+    if seeding != "reference":
+        raise SpecError(f"seeding = {seeding!r} is not allowed: must be one of independent, reference")
     shuffled = examples.tolist()
     random.Random(_REFERENCE_SPLIT_SEED).shuffle(shuffled)
     return np.array(shuffled, dtype=np.int64)

@@ -1,0 +1,29 @@
+// The kernel for CPUs with AVX-512.
+#include "level_includes.hpp"
+
+#if defined(__x86_64__)
+// After the standard headers: their inline functions are shared by all levels and must run everywhere.
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma"))), apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma")
+#endif
+#define VECTOR_FLOATS 16
+#define TILE_ROWS 12
+#define TILE_VECTORS 2
+
+namespace grokscope {
+namespace avx512 {
+#include "kernel.hpp"
+}
+
+std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Examples& training) {
+    return std::make_unique<avx512::LevelTrainer>(config, training);
+}
+}  // namespace grokscope
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#else
+std::unique_ptr<grokscope::Trainer> grokscope::make_trainer_avx512(const Config&, const Examples&) { return nullptr; }
+#endif

@@ -1,0 +1,14 @@
+// Everything from outside that the kernel uses; included before a level chooses its instructions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "trainer.hpp"

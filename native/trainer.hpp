@@ -1,0 +1,130 @@
+// What the Python module sees of the kernel: one class, whatever instructions it was compiled for.
+//
+// A run trains f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ))) on pairs (m, n) with labels y. Shapes: p residues, N neurons,
+// B rows in a batch. U and V are kept transposed, so that all three matrices are p rows of N neurons, and every row
+// is padded with zeros to `stride` floats. Padded neurons stay zero by themselves: their weights, activations and
+// gradients are zero in every formula below.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace grokscope {
+
+enum class Activation { quadratic, relu };
+enum class Loss { mse, cross_entropy };
+enum class Norm { none, batch, layer };
+enum class Optimizer { adamw, adam, sgd };
+enum class Form { automatic, direct, complement };
+
+struct Config {
+    long modulus = 0, width = 0, batch_size = 0;  // batch_size 0: the full batch
+    Activation activation = Activation::quadratic;
+    Loss loss = Loss::mse;
+    Norm norm = Norm::none;
+    Optimizer optimizer = Optimizer::adamw;
+    Form form = Form::automatic;
+    uint32_t dropout_threshold = 0;  // a neuron is dropped when its 16 random bits are below; 0: no dropout
+    double dropout_scale = 1, learning_rate = 0, weight_decay = 0, beta1 = 0, beta2 = 0, epsilon = 0, momentum = 0;
+    uint64_t seed = 0;
+};
+
+// Zero-initialised floats on a cache line's boundary.
+class Buffer {
+public:
+    Buffer() = default;
+    explicit Buffer(long size) : size_(size) {
+        const size_t bytes = (size_t(size) * sizeof(float) + 63) / 64 * 64;
+        data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes ? bytes : 64)));
+        if (!data_) throw std::bad_alloc();
+        clear();
+    }
+    void clear() {
+        for (long i = 0; i < size_; i++) data_.get()[i] = 0;
+    }
+    float* data() { return data_.get(); }
+    const float* data() const { return data_.get(); }
+    long size() const { return size_; }
+
+private:
+    struct Free {
+        void operator()(float* pointer) const { std::free(pointer); }
+    };
+    std::unique_ptr<float, Free> data_;
+    long size_ = 0;
+};
+
+// Rows of neurons lie an odd number of cache lines apart. Were the distance a power of two, a column of a matrix
+// would fall into a few sets of the cache and evict itself.
+inline long padded(long count) {
+    const long lines = (count + 15) / 16;
+    return (lines | 1) * 16;
+}
+
+// The trained arrays one after the other: U, V, W [p rows of stride], then scale and shift [stride] of a norm.
+struct Parameters {
+    long p, stride;
+    bool has_norm;
+    Buffer values;
+
+    Parameters(long p_, long stride_, bool has_norm_)
+        : p(p_), stride(stride_), has_norm(has_norm_), values((3 * p_ + (has_norm_ ? 2 : 0)) * stride_) {}
+    float* u() { return values.data(); }
+    float* v() { return u() + p * stride; }
+    float* w() { return v() + p * stride; }
+    float* scale() { return w() + p * stride; }
+    float* shift() { return scale() + stride; }
+};
+
+struct Examples {
+    std::vector<int32_t> m, n, label;
+    long count() const { return long(m.size()); }
+};
+
+class Trainer {
+public:
+    virtual ~Trainer() = default;
+
+    // Take `steps` steps; the loss of each, before its update.
+    virtual void advance(long steps, double* losses) = 0;
+    // The loss and gradient of the next step, without taking it.
+    virtual double gradient() = 0;
+    // Predicted label and loss of each example, in evaluation mode.
+    virtual void evaluate(const Examples& examples, int64_t* predictions, double* losses) = 0;
+    // Whether the full grid minus the complement of the training set is used.
+    virtual bool uses_complement() const = 0;
+
+    Parameters& weights() { return weights_; }
+    Parameters& gradients() { return gradients_; }
+    Parameters& first_moments() { return first_; }
+    Parameters& second_moments() { return second_; }
+    Buffer& running_mean() { return running_mean_; }
+    Buffer& running_variance() { return running_variance_; }
+    long step = 0;
+
+protected:
+    explicit Trainer(const Config& config)
+        : config_(config),
+          stride_(padded(config.width)),
+          weights_(config.modulus, stride_, config.norm != Norm::none),
+          gradients_(config.modulus, stride_, config.norm != Norm::none),
+          first_(config.modulus, stride_, config.norm != Norm::none),
+          second_(config.modulus, stride_, config.norm != Norm::none),
+          running_mean_(stride_),
+          running_variance_(stride_) {}
+
+    const Config config_;
+    const long stride_;
+    Parameters weights_, gradients_, first_, second_;
+    Buffer running_mean_, running_variance_;
+};
+
+// One for each level of instructions; null if it was not compiled for this architecture.
+std::unique_ptr<Trainer> make_trainer_plain(const Config&, const Examples& training);
+std::unique_ptr<Trainer> make_trainer_avx2(const Config&, const Examples& training);
+std::unique_ptr<Trainer> make_trainer_avx512(const Config&, const Examples& training);
+
+}  // namespace grokscope

@@ -1,0 +1,141 @@
+"""The C++ kernel: every two-layer network of the paper on a CPU, one thread, without torch."""
+
+import os
+from types import ModuleType
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from grokscope.engines.state import STATISTICS, TrainingState
+from grokscope.errors import EngineError, did_you_mean
+from grokscope.models import Evaluation, Weights
+from grokscope.randomness import Int64Array, dropout_scale, dropout_threshold
+from grokscope.spec import RunSpec
+from grokscope.tasks import Dataset
+
+LEVEL_VARIABLE = "GROKSCOPE_ISA"
+
+
+def native_module() -> ModuleType | None:
+    """The compiled kernel, or None where the package was installed without a C++ compiler."""
+    try:
+        from grokscope import _native
+    except ImportError:
+        return None
+    return _native
+
+
+def why_unsupported(spec: RunSpec, device: str) -> str | None:
+    """What keeps the kernel from running this spec, in words; None if nothing does."""
+    if native_module() is None:
+        return "the kernel is not built here (installing grokscope with a C++ compiler builds it)"
+    if device != "cpu":
+        return f"it runs on the CPU, not on device = {device!r}"
+    if spec.model.activation not in ("quadratic", "relu"):
+        return f"it has no model.activation = {spec.model.activation!r}"
+    return None
+
+
+def instruction_level() -> str:
+    """The fastest that this CPU has, or the one that the environment variable GROKSCOPE_ISA names."""
+    kernel = native_module()
+    levels: list[str] = kernel.available_levels() if kernel else []
+    chosen = os.environ.get(LEVEL_VARIABLE) or levels[-1]
+    if chosen not in levels:
+        raise EngineError(
+            f"{LEVEL_VARIABLE} = {chosen!r} is not allowed: this CPU has {', '.join(levels)}"
+            f"{did_you_mean(chosen, levels)}"
+        )
+    return chosen
+
+
+class NativeEngine:
+    """The same run as the torch engine's, within rounding, several times as fast.
+
+    `form` is for tests: how the gradient of a full batch is put together (see native/full_grid.hpp).
+    """
+
+    name = "native"
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        dataset: Dataset,
+        state: TrainingState,
+        form: Literal["automatic", "direct", "complement"] = "automatic",
+    ) -> None:
+        kernel = native_module()
+        if kernel is None:
+            raise EngineError("the native kernel is not built here; engine 'torch' runs everywhere")
+        self._trainer = kernel.Trainer(
+            level=instruction_level(),
+            modulus=spec.task.modulus,
+            width=spec.model.width,
+            activation=spec.model.activation,
+            loss=spec.training.loss,
+            norm=spec.model.norm,
+            optimizer=spec.optimizer.kind,
+            form=form,
+            batch_size=spec.training.batch_size or 0,
+            dropout_threshold=dropout_threshold(spec.model.dropout),
+            dropout_scale=dropout_scale(spec.model.dropout),
+            learning_rate=spec.optimizer.learning_rate,
+            weight_decay=spec.optimizer.weight_decay,
+            beta1=spec.optimizer.beta1,
+            beta2=spec.optimizer.beta2,
+            epsilon=spec.optimizer.epsilon,
+            momentum=spec.optimizer.momentum,
+            seed=spec.training.seed,
+            pairs=np.ascontiguousarray(dataset.train_pairs),
+            labels=np.ascontiguousarray(dataset.train_labels),
+        )
+        self._trainer.step = state.step
+        for name, array in state.weights.items():
+            self._trainer.set("weights", name, _oriented(name, array))
+        for key, array in state.moments.items():
+            moment, name = key.split(".")
+            self._trainer.set(moment, name, _oriented(name, array))
+        self._weights, self._moments = tuple(state.weights), tuple(state.moments)
+
+    @property
+    def step(self) -> int:
+        """How many steps were taken."""
+        return int(self._trainer.step)
+
+    @property
+    def uses_complement(self) -> bool:
+        """Whether steps go over the pairs that are not in the training set."""
+        return bool(self._trainer.uses_complement)
+
+    def advance(self, steps: int) -> npt.NDArray[np.float64]:
+        """Take `steps` steps; the loss of each, before its update."""
+        losses: npt.NDArray[np.float64] = self._trainer.advance(steps)
+        return losses
+
+    def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
+        """What the network says now."""
+        return Evaluation(*self._trainer.evaluate(np.ascontiguousarray(pairs), np.ascontiguousarray(labels)))
+
+    def gradient(self) -> tuple[float, Weights]:
+        """The loss and the gradient of the next step, without taking it."""
+        loss = self._trainer.gradient()
+        trained = [name for name in self._weights if name not in STATISTICS]
+        return loss, {name: _oriented(name, self._trainer.get("gradient", name)) for name in trained}
+
+    def weights(self) -> Weights:
+        """A copy of the network's weights."""
+        return {name: _oriented(name, self._trainer.get("weights", name)) for name in self._weights}
+
+    def state(self) -> TrainingState:
+        """A copy of everything that the next step depends on."""
+        moments = {}
+        for key in self._moments:
+            moment, name = key.split(".")
+            moments[key] = _oriented(name, self._trainer.get(moment, name))
+        return TrainingState(self.step, self.weights(), moments)
+
+
+def _oriented(name: str, array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """U and V lie transposed in the kernel, as rows of neurons; the same operation leads there and back."""
+    return np.ascontiguousarray(array.T if name in ("U", "V") else array)
