@@ -2,12 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify lint types clean help
+.PHONY: demo test verify sanitize bench lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
 	@echo "make test    lint, types and all tests"
 	@echo "make verify  the science at full scale: known answers that take minutes"
+	@echo "make bench    speed: grokscope against eager PyTorch, JAX and the machine's limit"
+	@echo "make sanitize the kernel's tests under the address and undefined-behaviour sanitizers"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -18,6 +20,16 @@ test: lint types
 
 verify: .venv/installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m verify
+
+# The kernel with every access and operation watched; a copy of its own, so that the installed one stays fast.
+sanitize: .venv/installed-dev
+	SANITIZE=1 $(BIN)/python setup.py --quiet build --build-base build/sanitize --build-lib build/sanitize/lib
+	PYTHONPATH=build/sanitize/lib ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  $(BIN)/python -m pytest -q -p no:cacheprovider tests/unit/test_native_engine.py tests/unit/test_native_shapes.py
+
+bench: .venv/installed-dev
+	$(BIN)/python -m benchmarks
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -32,13 +44,15 @@ types: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/installed: .venv/created pyproject.toml constraints.txt
+SOURCES := pyproject.toml constraints.txt setup.py $(wildcard native/*)
+
+.venv/installed: .venv/created $(SOURCES)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
 	@touch $@
 
-.venv/installed-dev: .venv/installed
+.venv/installed-dev: .venv/created $(SOURCES)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
-	@touch $@
+	@touch .venv/installed $@
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build src/*.egg-info

@@ -3,13 +3,22 @@
 The extension is optional: without a C++ compiler the package installs all the same and trains with torch.
 """
 
-from pybind11.setup_helpers import Pybind11Extension
+import os
+
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
+
+ParallelCompile(default=0).install()  # one job per core
 
 # level_plain comes first: of the standard library's inline functions, which every level compiles, the linker keeps the
 # first copy, and only this one runs on every CPU.
 SOURCES = ["level_plain.cpp", "module.cpp", "level_avx2.cpp", "level_avx512.cpp"]
 HEADERS = ["trainer.hpp", "level_includes.hpp", "kernel.hpp", "matmul.hpp", "philox.hpp", "full_grid.hpp"]
+
+# No -ffast-math: a level gives the same results on every machine. Without errno and traps, square roots vectorise.
+FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra"]
+# `make sanitize` watches every access and every operation of the kernel.
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover", "-g"] if os.environ.get("SANITIZE") else []
 
 setup(
     ext_modules=[
@@ -18,8 +27,8 @@ setup(
             [f"native/{name}" for name in SOURCES],
             depends=[f"native/{name}" for name in HEADERS],
             cxx_std=17,
-            # No -ffast-math: results are the same on every machine of a level. Without errno and traps √ vectorises.
-            extra_compile_args=["-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra"],
+            extra_compile_args=FLAGS + SANITIZE,
+            extra_link_args=SANITIZE,
             optional=True,
         )
     ]

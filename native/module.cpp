@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -87,6 +88,7 @@ public:
 
     py::array_t<double> advance(long steps) {
         if (steps < 0) throw std::invalid_argument("steps must be at least 0");
+        const auto alone = exclusive();
         py::array_t<double> losses(steps);
         double* out = losses.mutable_data();
         const py::gil_scoped_release release;
@@ -95,11 +97,13 @@ public:
     }
 
     double gradient() {
+        const auto alone = exclusive();
         const py::gil_scoped_release release;
         return trainer_->gradient();
     }
 
     py::tuple evaluate(const IntArray& pairs, const IntArray& labels) {
+        const auto alone = exclusive();
         const Examples examples = to_examples(pairs, labels, config_.modulus);
         py::array_t<int64_t> predictions(examples.count());
         py::array_t<double> losses(examples.count());
@@ -114,6 +118,7 @@ public:
 
     // Arrays go in and out without their padding: matrices as [p, N], vectors as [N].
     FloatArray get(const std::string& kind, const std::string& name) {
+        const auto alone = exclusive();
         const auto [data, rows] = find(kind, name);
         FloatArray array = rows ? FloatArray({rows, config_.width}) : FloatArray(config_.width);
         for (long i = 0; i < std::max(rows, 1L); i++)
@@ -122,6 +127,7 @@ public:
     }
 
     void set(const std::string& kind, const std::string& name, const FloatArray& array) {
+        const auto alone = exclusive();
         const auto [data, rows] = find(kind, name);
         const bool fits = rows ? array.ndim() == 2 && array.shape(0) == rows && array.shape(1) == config_.width
                                : array.ndim() == 1 && array.shape(0) == config_.width;
@@ -131,6 +137,13 @@ public:
     }
 
 private:
+    // While one thread trains without the GIL, another must not touch the same trainer.
+    std::unique_lock<std::mutex> exclusive() {
+        std::unique_lock<std::mutex> lock(busy_, std::try_to_lock);
+        if (!lock) throw std::runtime_error("this trainer is in use by another thread");
+        return lock;
+    }
+
     std::pair<float*, long> find(const std::string& kind, const std::string& name) {
         const bool batch = config_.norm == Norm::batch, norm = config_.norm != Norm::none;
         if (kind == "weights" && batch && name == "norm_mean") return {trainer_->running_mean().data(), 0};
@@ -151,6 +164,7 @@ private:
 
     Config config_;
     std::unique_ptr<Trainer> trainer_;
+    std::mutex busy_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@ engine.state()                  # weights, optimiser moments and the step: enoug
 """
 
 import warnings
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -62,13 +63,18 @@ def check_engine(name: str, device: str, spec: RunSpec) -> str:
     if name == "native" and reason:
         raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
     if name == "auto" and native_module() is None:
-        warnings.warn(
-            "the native kernel is not built, so torch trains, several times as slowly; "
-            "install grokscope again where there is a C++ compiler",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _say_once_that_there_is_no_kernel()
     return "native" if name != "torch" and not reason else "torch"
+
+
+@cache
+def _say_once_that_there_is_no_kernel() -> None:
+    warnings.warn(
+        "the native kernel is not built, so torch trains, several times as slowly; "
+        "install grokscope again where there is a C++ compiler",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def make_engine(
