@@ -74,7 +74,7 @@ double full_grid_gradient() {
         compute_logits(rows, hidden(0));
         for (long i = 0; i < rows * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
         backpropagate(rows, hidden(0), 0);
-        for (long i = 0; i < rows; i++) scatter_row(*complement_, start + i, i);
+        scatter(*complement_, start, rows, 0);
     }
     // ½Σ‖f‖² is of degree two in W, and Σ f_y of degree one: their values are inner products of W with their gradients.
     const double quadratic = inner_product(w, dw);

@@ -65,7 +65,7 @@ public:
           training_(training),
           logits_(BLOCK_ROWS * outputs_),
           transposed_w_(stride_ * outputs_) {
-        sort_rows(training_, config.batch_size == 0);
+        if (config.batch_size == 0) sort_rows(training_);
         const long n = training_.count();
         for (long i = 0; i < n; i++)
             examples_.push_back(uint32_t(training_.m[size_t(i)] * p_ + training_.n[size_t(i)]));
@@ -167,12 +167,11 @@ private:
             backpropagate(size, inputs, first);
             if (config_.norm == Norm::layer) layer_norm_backward(size);
             if (whole) batch_norm_sums(size, first);
-            if (!whole)
-                for (long i = 0; i < size; i++) scatter_row(rows.pairs, start + i, i);
+            if (!whole) scatter(rows.pairs, start, size, 0);
         }
         if (whole) {
             batch_norm_backward(count);
-            for (long row = 0; row < count; row++) scatter_row(rows.pairs, row, row);
+            scatter(rows.pairs, 0, count, 0);
         }
         return loss / double(count);
     }
@@ -245,31 +244,51 @@ private:
                  false);
     }
 
-    void scatter_row(const Examples& pairs, long row, long place) {
-        const long m = pairs.m[size_t(row)], n = pairs.n[size_t(row)];
-        const float *__restrict u = weights_.u() + m * stride_, *__restrict v = weights_.v() + n * stride_;
-        float *__restrict du = gradients_.u() + m * stride_, *__restrict dv = gradients_.v() + n * stride_;
-        const float *__restrict d = upstream(place), *__restrict factors = mask(place);
-        const bool relu = config_.activation == Activation::relu;
-        if (factors)
-            for (long k = 0; k < lanes_; k++) {
-                const float z = (u[k] + v[k]) * factors[k];
-                const float dz = (relu ? (z > 0 ? 1.0f : 0.0f) : 2 * z) * factors[k] * d[k];
-                du[k] += dz;
-                dv[k] += dz;
+    // dU[m] and dV[n] += what upstream_ holds for rows first … first + count, through φ and the dropout mask.
+    // Row `first` lies at `place` in the buffers.
+    void scatter(const Examples& pairs, long first, long count, long place) {
+        const bool relu = config_.activation == Activation::relu, masked = config_.dropout_threshold > 0;
+        const auto run = relu ? (masked ? &LevelTrainer::scatter_rows<true, true> : &LevelTrainer::scatter_rows<true, false>)
+                              : (masked ? &LevelTrainer::scatter_rows<false, true> : &LevelTrainer::scatter_rows<false, false>);
+        // Rows with the same m, which a full batch has side by side, share the row of U and its gradient.
+        for (long start = 0, end; start < count; start = end) {
+            const int32_t m = pairs.m[size_t(first + start)];
+            for (end = start + 1; end < count && pairs.m[size_t(first + end)] == m;) end++;
+            (this->*run)(m, &pairs.n[size_t(first + start)], end - start, place + start);
+        }
+    }
+
+    template <bool RELU, bool MASKED>
+    void scatter_rows(long m, const int32_t* n, long count, long place) {
+        long k = 0;
+        for (; k + 4 * VECTOR_FLOATS <= lanes_; k += 4 * VECTOR_FLOATS)
+            scatter_columns<RELU, MASKED, 4>(m, n, count, place, k);
+        for (; k < lanes_; k += VECTOR_FLOATS) scatter_columns<RELU, MASKED, 1>(m, n, count, place, k);
+    }
+
+    template <bool RELU, bool MASKED, int VECTORS>
+    void scatter_columns(long m, const int32_t* n, long count, long place, long k) {
+        const float *u = weights_.u() + m * stride_ + k, *v = weights_.v() + k;
+        float *du = gradients_.u() + m * stride_ + k, *dv = gradients_.v() + k;
+        Vector own[VECTORS], sums[VECTORS];
+        for (int i = 0; i < VECTORS; i++) own[i] = load(u + i * VECTOR_FLOATS), sums[i] = load(du + i * VECTOR_FLOATS);
+        for (long row = 0; row < count; row++) {
+            const float* d = upstream(place + row) + k;
+            const long other = n[row] * stride_;
+            for (int i = 0; i < VECTORS; i++) {
+                const long at = i * VECTOR_FLOATS;
+                Vector z = own[i] + load(v + other + at), factor = Vector{} + 1;
+                if constexpr (MASKED) factor = load(mask(place + row) + k + at);
+                if constexpr (MASKED) z *= factor;
+                Vector dz = load(d + at);
+                if constexpr (RELU) dz = z > 0 ? dz : Vector{};
+                if constexpr (!RELU) dz *= z + z;
+                if constexpr (MASKED) dz *= factor;
+                sums[i] += dz;
+                store(dv + other + at, load(dv + other + at) + dz);
             }
-        else if (relu)
-            for (long k = 0; k < lanes_; k++) {
-                const float dz = u[k] + v[k] > 0 ? d[k] : 0.0f;
-                du[k] += dz;
-                dv[k] += dz;
-            }
-        else
-            for (long k = 0; k < lanes_; k++) {
-                const float dz = 2 * (u[k] + v[k]) * d[k];
-                du[k] += dz;
-                dv[k] += dz;
-            }
+        }
+        for (int i = 0; i < VECTORS; i++) store(du + i * VECTOR_FLOATS, sums[i]);
     }
 
     // ---- normalisation ------------------------------------------------------------------------------------------
@@ -421,9 +440,8 @@ private:
 
     // ---- rows and batches ---------------------------------------------------------------------------------------
 
-    // A full batch goes through the rows of U one after the other, so that they and their gradients stay in cache.
-    static void sort_rows(Examples& rows, bool full_batch) {
-        if (!full_batch) return;
+    // Rows with the same m side by side: they share a row of U and of its gradient.
+    static void sort_rows(Examples& rows) {
         std::vector<long> order(static_cast<size_t>(rows.count()));
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [&](long a, long b) {

@@ -15,7 +15,10 @@
 namespace grokscope {
 namespace avx2 {
 #include "kernel.hpp"
+#include "peak.hpp"
 }
+
+double fma_peak_avx2(double seconds) { return avx2::fma_peak(seconds); }
 
 std::unique_ptr<Trainer> make_trainer_avx2(const Config& config, const Examples& training) {
     return std::make_unique<avx2::LevelTrainer>(config, training);
@@ -25,5 +28,6 @@ std::unique_ptr<Trainer> make_trainer_avx2(const Config& config, const Examples&
 #pragma clang attribute pop
 #endif
 #else
+double grokscope::fma_peak_avx2(double) { return 0; }
 std::unique_ptr<grokscope::Trainer> grokscope::make_trainer_avx2(const Config&, const Examples&) { return nullptr; }
 #endif

@@ -15,7 +15,10 @@
 namespace grokscope {
 namespace avx512 {
 #include "kernel.hpp"
+#include "peak.hpp"
 }
+
+double fma_peak_avx512(double seconds) { return avx512::fma_peak(seconds); }
 
 std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Examples& training) {
     return std::make_unique<avx512::LevelTrainer>(config, training);
@@ -25,5 +28,6 @@ std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Example
 #pragma clang attribute pop
 #endif
 #else
+double grokscope::fma_peak_avx512(double) { return 0; }
 std::unique_ptr<grokscope::Trainer> grokscope::make_trainer_avx512(const Config&, const Examples&) { return nullptr; }
 #endif

@@ -8,7 +8,10 @@
 namespace grokscope {
 namespace plain {
 #include "kernel.hpp"
+#include "peak.hpp"
 }
+
+double fma_peak_plain(double seconds) { return plain::fma_peak(seconds); }
 
 std::unique_ptr<Trainer> make_trainer_plain(const Config& config, const Examples& training) {
     return std::make_unique<plain::LevelTrainer>(config, training);

@@ -58,11 +58,16 @@ static void multiply_rest(long rows, Left a, const float* b, long b_stride, floa
     }
 }
 
-// All rows of A times one panel of B.
+// All rows of A times one panel of B; meanwhile the next panel, whose rows lie far apart, is fetched into the cache.
 template <int VECTORS>
 static void multiply_panel(long rows, Left a, const float* b, long b_stride, float* c, long c_stride, long depth,
                            bool accumulate) {
+    const float* next = b + VECTORS * VECTOR_FLOATS;
+    const long share = depth * TILE_ROWS / rows + 1;
+    long fetched = 0;
     while (rows > 0) {
+        for (long end = std::min(depth, fetched + share); fetched < end; fetched++)
+            __builtin_prefetch(next + fetched * b_stride);
         long taken = TILE_ROWS;
         if (rows >= TILE_ROWS && (rows == TILE_ROWS || rows >= TILE_ROWS + TILE_ROWS / 2)) {
             multiply_tile<TILE_ROWS, VECTORS>(a, b, b_stride, c, c_stride, depth, accumulate);

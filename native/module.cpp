@@ -31,6 +31,12 @@ std::vector<std::string> available_levels() {
     return levels;
 }
 
+void check_level(const std::string& level) {
+    const auto levels = available_levels();
+    if (std::find(levels.begin(), levels.end(), level) == levels.end())
+        throw std::invalid_argument("this CPU does not have the instructions of level '" + level + "'");
+}
+
 template <typename Value>
 Value choice(const std::string& field, const std::string& name, const std::map<std::string, Value>& known) {
     const auto found = known.find(name);
@@ -71,9 +77,7 @@ public:
             throw std::invalid_argument("batch_size must be 0 … the number of training examples");
         if (config.norm == Norm::batch && (config.batch_size ? config.batch_size : examples.count()) < 2)
             throw std::invalid_argument("BatchNorm needs at least 2 examples in a batch");
-        const auto levels = available_levels();
-        if (std::find(levels.begin(), levels.end(), level) == levels.end())
-            throw std::invalid_argument("this CPU does not have the instructions of level '" + level + "'");
+        check_level(level);
         trainer_ = level == "avx512" ? make_trainer_avx512(config, examples)
                    : level == "avx2" ? make_trainer_avx2(config, examples)
                                      : make_trainer_plain(config, examples);
@@ -171,6 +175,16 @@ private:
 
 PYBIND11_MODULE(_native, module) {
     module.doc() = "Training of two-layer networks on modular arithmetic, in C++.";
+    module.def(
+        "fma_peak",
+        [](const std::string& level, double seconds) {
+            check_level(level);
+            const py::gil_scoped_release release;
+            return level == "avx512" ? fma_peak_avx512(seconds)
+                   : level == "avx2" ? fma_peak_avx2(seconds)
+                                     : fma_peak_plain(seconds);
+        },
+        py::arg("level"), py::arg("seconds"), "GFLOP/s of multiply-adds in the registers of one core.");
     module.def("available_levels", &available_levels, "Instruction levels that this CPU has, the fastest last.");
     py::class_<PyTrainer>(module, "Trainer")
         .def(py::init([](const std::string& level, long modulus, long width, const std::string& activation,

@@ -122,6 +122,11 @@ protected:
     Buffer running_mean_, running_variance_;
 };
 
+// Multiply-adds per second that one core can do in registers, in 1e9 operations of floats (two for each multiply-add).
+double fma_peak_plain(double seconds);
+double fma_peak_avx2(double seconds);
+double fma_peak_avx512(double seconds);
+
 // One for each level of instructions; null if it was not compiled for this architecture.
 std::unique_ptr<Trainer> make_trainer_plain(const Config&, const Examples& training);
 std::unique_ptr<Trainer> make_trainer_avx2(const Config&, const Examples& training);

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 def available_levels() -> list[str]: ...
+def fma_peak(level: str, seconds: float) -> float: ...
 
 class Trainer:
     def __init__(

@@ -126,8 +126,8 @@ def test_gradient_and_step(
         assert error < 1e-5, name
 
     assert engine.advance(1)[0] == loss_value
-    for name, array in updated_by_hand(spec, state, gradient).items():
-        np.testing.assert_allclose(engine.weights()[name], array, rtol=1e-4, atol=1e-6, err_msg=name)
+    for name, weights in updated_by_hand(spec, state, gradient).items():
+        np.testing.assert_allclose(engine.weights()[name], weights, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 VARIANTS: dict[str, dict[str, object]] = {

@@ -1,0 +1,206 @@
+"""`python -m benchmarks [--only WORD] [--out FILE]`: grokscope against eager PyTorch, JAX and the machine's limit.
+
+Everything that is compared is measured in turns within one run, several times, and the medians are compared.
+"Machine throughput": steps per second of all runs that the machine has room for. Eager PyTorch and JAX run once with two
+threads; the native engine runs once per core.
+"""
+
+import argparse
+import importlib.util
+import json
+import platform
+import statistics
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.programs import Program
+from grokscope import RunSpec
+from grokscope.engines.native_engine import instruction_level
+from grokscope.sweep.local import available_cores
+
+DATA_FRACTIONS = [round(0.1 + 0.05 * step, 2) for step in range(17)]
+BASE = RunSpec().updated({"optimizer.weight_decay": 5.0})
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    work: str
+    native: float  # steps per second of the machine
+    eager: float | None = None
+    jax: float | None = None
+    of_peak: float | None = None
+    target_eager: float | None = None
+    target_jax: float | None = None
+    target_peak: float | None = None
+    unit: str = "steps/s"
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def met(self) -> bool:
+        """Whether every target is reached."""
+        pairs = [
+            (self.eager and self.native / self.eager, self.target_eager),
+            (self.jax and self.native / self.jax, self.target_jax),
+            (self.of_peak, self.target_peak),
+        ]
+        return all(value >= target for value, target in pairs if value and target)
+
+
+def interleaved(programs: dict[str, Program], steps: dict[str, int], rounds: int) -> dict[str, list[float]]:
+    """Throughputs of all programs, taken in turns so that they see the same machine."""
+    samples: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, program in programs.items():
+            samples[name].append(program.steps_per_second(steps[name]))
+    return samples
+
+
+def compare(
+    work: str, spec: RunSpec, *, seconds: float = 1.5, rounds: int = 7, jax: bool = False, peak: bool = False
+) -> Row:
+    """One spec in all programs."""
+    names = {"eager": 1, "native": available_cores()}
+    if jax and importlib.util.find_spec("jax"):
+        names["jax"] = 1
+    if peak:
+        names["peak"] = available_cores()
+    programs = {name: Program(name, spec, copies) for name, copies in names.items()}
+    # As many steps as take about the given time.
+    steps = {
+        name: max(2, round(seconds * program.steps_per_second(3) / names[name])) for name, program in programs.items()
+    }
+    samples = interleaved(programs, steps, rounds)
+    for program in programs.values():
+        program.close()
+    median = {name: statistics.median(values) for name, values in samples.items()}
+    row = Row(work, median["native"], median["eager"], median.get("jax"), samples=samples)
+    if peak:
+        batch = spec.training.batch_size or spec.task.training_size
+        useful = 6 * batch * spec.model.width * spec.task.modulus / 1e9
+        ratios = [native * useful / limit for native, limit in zip(samples["native"], samples["peak"], strict=True)]
+        row.of_peak = statistics.median(ratios)
+    return row
+
+
+def default_run() -> Row:
+    """α = .5."""
+    row = compare("α = .5, wd 5, quadratic, MSE", BASE, rounds=9, jax=True, peak=True)
+    row.target_eager, row.target_jax, row.target_peak = 4, 2, 0.75
+    return row
+
+
+def figure_3() -> Row:
+    """The time that a row of Figure 3 takes: one step at each data fraction."""
+    rows = [
+        compare("", BASE.updated({"task.data_fraction": alpha}), seconds=0.5, rounds=3, jax=True)
+        for alpha in DATA_FRACTIONS
+    ]
+
+    def rate(values: list[float]) -> float:
+        return len(values) / sum(1 / value for value in values)
+
+    row = Row("the 17 data fractions of Figure 3, wd 5, total time", rate([row.native for row in rows]))
+    row.eager = rate([row.eager for row in rows if row.eager])
+    if all(row.jax for row in rows):
+        row.jax = rate([row.jax for row in rows if row.jax])
+    row.samples = {
+        str(alpha): [r.native, r.eager or 0, r.jax or 0] for alpha, r in zip(DATA_FRACTIONS, rows, strict=True)
+    }
+    row.target_eager, row.target_jax = 5.5, 3
+    return row
+
+
+def whole_run(decay: float) -> Row:
+    """2000 steps from the start, through the dying of neurons; the native run measures its curve as well."""
+    spec = RunSpec().updated({"optimizer.weight_decay": decay})
+    eager, native = Program("eager", spec, 1), Program("whole run", spec, available_cores())
+    row = Row(f"whole run of 2000 steps, wd {decay:g}", native.steps_per_second(2000), eager.steps_per_second(1998))
+    for program in (eager, native):
+        program.close()
+    row.target_eager = 8
+    return row
+
+
+def variant(work: str, target: float, **fields: object) -> Row:
+    """Another kind of run."""
+    spec = RunSpec().updated({name.replace("__", "."): value for name, value in fields.items()})
+    row = compare(work, spec)
+    row.target_eager = target
+    return row
+
+
+def memory() -> Row:
+    """Not a speed."""
+    program = Program("memory", RunSpec(), 1)
+    row = Row("memory of a native worker, default run (limit 150)", program.seconds_of(1)[0], unit="MB")
+    program.close()
+    return row
+
+
+CASES = {
+    "default": default_run,
+    "figure-3": figure_3,
+    "relu": lambda: variant("ReLU", 4, model__activation="relu"),
+    "cross-entropy": lambda: variant("cross-entropy", 4, training__loss="cross-entropy"),
+    "width-5000": lambda: variant("N = 5000", 4, model__width=5000),
+    "dropout": lambda: variant("dropout .3", 3, model__dropout=0.3),
+    **{
+        f"batch-{size}-{norm}": lambda size=size, norm=norm: variant(
+            f"mini-batch {size}, norm {norm}", 3, training__batch_size=size, model__norm=norm
+        )
+        for size in (64, 8)
+        for norm in ("none", "batch", "layer")
+    },
+    "memory": memory,
+    "wd-15": lambda: whole_run(15.0),
+    "wd-20": lambda: whole_run(20.0),
+}
+
+
+def table_of(rows: list[Row]) -> Table:
+    """What was measured, and whether it is what was aimed at."""
+    table = Table(box=None, title=f"{platform.processor() or platform.machine()}, {instruction_level()}")
+    for heading in ("work", "native", "× eager", "× JAX", "of FMA peak", "aims", "met"):
+        table.add_column(heading, justify="left" if heading == "work" else "right")
+    for row in rows:
+        aims = [f"{row.target_eager:g} × eager" if row.target_eager else ""]
+        aims += [f"{row.target_jax:g} × JAX" if row.target_jax else ""]
+        aims += [f"{row.target_peak:.0%} of peak" if row.target_peak else ""]
+        table.add_row(
+            row.work,
+            f"{row.native:.4g} {row.unit}",
+            f"{row.native / row.eager:.2f}" if row.eager else "",
+            f"{row.native / row.jax:.2f}" if row.jax else "",
+            f"{row.of_peak:.0%}" if row.of_peak else "",
+            ", ".join(filter(None, aims)),
+            ("yes" if row.met else "NO") if any(aims) else "",
+        )
+    return table
+
+
+def main() -> None:
+    """Measure what was asked for, print it, and write it down."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES), help="only these cases")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results.json"), help="where to write the JSON")
+    arguments = parser.parse_args()
+    console = Console(width=130)
+    rows = []
+    for name in arguments.only:
+        print(f"measuring {name} …", file=sys.stderr)  # noqa: T201
+        rows.append(CASES[name]())
+        console.print(table_of(rows[-1:]))
+    console.print(table_of(rows))
+    content = {"machine": platform.platform(), "level": instruction_level(), "rows": [asdict(row) for row in rows]}
+    arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+    print(f"Wrote {arguments.out}", file=sys.stderr)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
