@@ -1,7 +1,7 @@
 """`python -m benchmarks [--only WORD] [--out FILE]`: grokscope against eager PyTorch, JAX and the machine's limit.
 
 Everything that is compared is measured in turns within one run, several times, and the medians are compared.
-"Machine throughput": steps per second of all runs that the machine has room for. Eager PyTorch and JAX run once with two
+"Machine throughput": steps per second of all runs that there is room for. Eager PyTorch and JAX run once with two
 threads; the native engine runs once per core.
 """
 

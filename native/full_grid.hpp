@@ -13,7 +13,9 @@
 // The rounding error is relative to f instead of to the residual; tests compare whole runs with the direct form.
 
 std::optional<Examples> complement_;
-Buffer gram_u_, gram_v_, gram_w_, mixed_, squares_, products_, a_, b_, ga_, gb_, column_u_, column_v_;
+Buffer a_, b_, ga_, gb_;                                  // [p, outputs_], plain rows
+Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]
+Rows gram_u_, gram_v_, gram_w_, mixed_;                   // [N, N]
 
 // The pairs that are not in the training set, if going over them is less work than going over those that are.
 std::optional<Examples> find_complement() const {
@@ -38,43 +40,38 @@ std::optional<Examples> find_complement() const {
 }
 
 void allocate_full_grid() {
-    for (Buffer* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Buffer(stride_ * stride_);
-    for (Buffer* matrix : {&squares_, &products_}) *matrix = Buffer(p_ * stride_);
+    for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config_.width, width_);
+    for (Buffer* matrix : {&squares_, &products_, &plain_}) *matrix = Buffer(weights_.rows * width_);
     for (Buffer* matrix : {&a_, &b_, &ga_, &gb_}) *matrix = Buffer(p_ * outputs_);
-    for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(stride_);
+    for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
 }
 
 double full_grid_gradient() {
     const long N = config_.width;
     const double n = double(training_.count());
-    float *dw = gradients_.w(), *w = weights_.w();
-    const auto gram = [&](const float* x, Buffer& out) {
-        multiply(N, N, p_, {x, 1, stride_}, x, stride_, out.data(), stride_, false);
-    };
-    gram(weights_.u(), gram_u_);
-    gram(weights_.v(), gram_v_);
+    float *u = weights_.u(), *v = weights_.v(), *w = weights_.w(), *dw = gradients_.w();
+    gram(u, gram_u_);
+    gram(v, gram_v_);
     gram(w, gram_w_);
-    column_sums(weights_.u(), column_u_);
-    column_sums(weights_.v(), column_v_);
-    logits_of_squares(weights_.u(), a_);
-    logits_of_squares(weights_.v(), b_);
-    grid_sums(weights_.u(), column_v_, a_, b_, ga_);
-    grid_sums(weights_.v(), column_u_, b_, a_, gb_);
-    input_gradient(weights_.u(), weights_.v(), a_, b_, ga_, column_v_, gram_v_, gradients_.u());
-    input_gradient(weights_.v(), weights_.u(), b_, a_, gb_, column_u_, gram_u_, gradients_.v());
-    output_gradient(weights_.u(), a_, ga_, column_v_);
-    output_gradient(weights_.v(), b_, gb_, column_u_);
-    for (long i = 0; i < N * stride_; i++) gram_u_.data()[i] *= 4 * gram_v_.data()[i];
-    multiply(p_, N, N, {w, stride_, 1}, gram_u_.data(), stride_, dw, stride_, true);
+    column_sums(u, column_u_);
+    column_sums(v, column_v_);
+    logits_of_squares(u, a_);
+    logits_of_squares(v, b_);
+    grid_sums(u, column_v_, a_, b_, ga_);
+    grid_sums(v, column_u_, b_, a_, gb_);
+    input_gradient(u, v, a_, b_, ga_, column_v_, gram_v_, gradients_.u());
+    input_gradient(v, u, b_, a_, gb_, column_u_, gram_u_, gradients_.v());
+    output_gradient(u, a_, ga_, column_v_);
+    output_gradient(v, b_, gb_, column_u_);
+    multiply_elements(gram_u_, gram_v_);
+    multiply(p_, N, N, left_matrix(w), mixed_.right(), matrix_product(dw), true);
 
     for (long start = 0; start < complement_->count(); start += BLOCK_ROWS) {
         const long rows = std::min(BLOCK_ROWS, complement_->count() - start);
-        for (long i = 0; i < rows; i++)
-            hidden_row(complement_->m[size_t(start + i)], complement_->n[size_t(start + i)], nullptr, hidden(i));
-        compute_logits(rows, hidden(0));
+        compute_hidden(*complement_, start, rows, 0, true);
+        compute_logits(rows, hidden_);
         for (long i = 0; i < rows * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
-        backpropagate(rows, hidden(0), 0);
-        scatter(*complement_, start, rows, 0);
+        backpropagate(*complement_, start, rows, hidden_, 0);
     }
     // ½Σ‖f‖² is of degree two in W, and Σ f_y of degree one: their values are inner products of W with their gradients.
     const double quadratic = inner_product(w, dw);
@@ -86,25 +83,54 @@ double full_grid_gradient() {
     return (quadratic + 2 * linear + n) / (n * double(p_));
 }
 
+// XᵀX. The left factor is read across panels, so it is a copy in plain rows.
+void gram(const float* x, Rows& out) {
+    for (long i = 0; i < p_; i++)
+        for (long k = 0; k < width_; k++) plain_.data()[i * width_ + k] = x[weights_.place(i, k)];
+    multiply(config_.width, config_.width, p_, {plain_.data(), 1, width_, PANEL * width_}, right_matrix(x),
+             out.product(), false);
+}
+
+// mixed_ = 4 X∘Y
+void multiply_elements(Rows& x, Rows& y) {
+    float *out = mixed_.values.data(), *left = x.values.data(), *right = y.values.data();
+    for (long i = 0; i < mixed_.values.size(); i++) out[i] = 4 * left[i] * right[i];
+}
+
+// `visit(place, column)` for all weights of a matrix, panel by panel, row by row.
+template <typename Visit>
+void for_each_weight(Visit visit) const {
+    for (long k = 0; k < width_; k += PANEL)
+        for (long row = 0; row < p_; row++)
+            for (long at = 0; at < PANEL; at++) visit(k / PANEL * matrix_panel_ + row * PANEL + at, k + at);
+}
+
 void column_sums(const float* x, Buffer& out) {
     out.clear();
-    for (long i = 0; i < p_; i++)
-        for (long k = 0; k < lanes_; k++) out.data()[k] += x[i * stride_ + k];
+    float* sums = out.data();
+    for_each_weight([&](long i, long column) { sums[column] += x[i]; });
 }
 
 // (X∘X)Wᵀ
 void logits_of_squares(const float* x, Buffer& out) {
-    for (long i = 0; i < p_ * stride_; i++) squares_.data()[i] = x[i] * x[i];
-    multiply(p_, p_, config_.width, {squares_.data(), stride_, 1}, transposed_w_.data(), outputs_, out.data(), outputs_,
-             false);
+    square(x);
+    times_transposed_w(squares_, out);
+}
+
+void square(const float* x) {
+    for (long i = 0; i < squares_.size(); i++) squares_.data()[i] = x[i] * x[i];
+}
+
+void times_transposed_w(Buffer& x, Buffer& out) {
+    multiply(p_, p_, config_.width, left_matrix(x.data()), {transposed_w_.data(), PANEL, width_ * PANEL},
+             {out.data(), outputs_, PANEL}, false);
 }
 
 // p·own + s(other) + 2 (X∘columns)Wᵀ
 void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buffer& out) {
-    for (long i = 0; i < p_; i++)
-        for (long k = 0; k < lanes_; k++) products_.data()[i * stride_ + k] = 2 * x[i * stride_ + k] * columns.data()[k];
-    multiply(p_, p_, config_.width, {products_.data(), stride_, 1}, transposed_w_.data(), outputs_, out.data(), outputs_,
-             false);
+    float *product = products_.data(), *column = columns.data();
+    for_each_weight([&](long i, long k) { product[i] = 2 * x[i] * column[k]; });
+    times_transposed_w(products_, out);
     for (long q = 0; q < p_; q++) {
         float total = 0;
         for (long i = 0; i < p_; i++) total += other.data()[i * outputs_ + q];
@@ -113,74 +139,67 @@ void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buff
 }
 
 // 2X∘(sums W) + 2[(own W)∘columns + s((other W)∘Y)] + 4 X[(WᵀW)∘(YᵀY)]
-void input_gradient(const float* x, const float* y, Buffer& own, Buffer& other, Buffer& sums, Buffer& columns,
-                    Buffer& gram_y, float* out) {
+void input_gradient(float* x, const float* y, Buffer& own, Buffer& other, Buffer& sums, Buffer& columns, Rows& gram_y,
+                    float* out) {
     const long N = config_.width;
     const auto times_w = [&](Buffer& left) {
-        multiply(p_, N, p_, {left.data(), outputs_, 1}, weights_.w(), stride_, products_.data(), stride_, false);
+        multiply(p_, N, p_, left_logits(left), right_matrix(weights_.w()), matrix_product(products_.data()), false);
     };
     const float *product = products_.data(), *column = columns.data();
-    std::vector<float> shared(static_cast<size_t>(lanes_));
+    std::vector<float> shared_sums(static_cast<size_t>(width_));
+    float* shared = shared_sums.data();
     times_w(other);
-    for (long i = 0; i < p_; i++)
-        for (long k = 0; k < lanes_; k++) shared[size_t(k)] += 2 * product[i * stride_ + k] * y[i * stride_ + k];
+    for_each_weight([&](long i, long k) { shared[k] += 2 * product[i] * y[i]; });
     times_w(sums);
-    for (long i = 0; i < p_; i++)
-        for (long k = 0; k < lanes_; k++)
-            out[i * stride_ + k] += 2 * x[i * stride_ + k] * product[i * stride_ + k] + shared[size_t(k)];
+    for_each_weight([&](long i, long k) { out[i] += 2 * x[i] * product[i] + shared[k]; });
     times_w(own);
-    for (long i = 0; i < p_; i++)
-        for (long k = 0; k < lanes_; k++) out[i * stride_ + k] += 2 * product[i * stride_ + k] * column[k];
-    for (long i = 0; i < N * stride_; i++) mixed_.data()[i] = 4 * gram_w_.data()[i] * gram_y.data()[i];
-    multiply(p_, N, N, {x, stride_, 1}, mixed_.data(), stride_, out, stride_, true);
+    for_each_weight([&](long i, long k) { out[i] += 2 * product[i] * column[k]; });
+    multiply_elements(gram_w_, gram_y);
+    multiply(p_, N, N, left_matrix(x), mixed_.right(), matrix_product(out), true);
 }
 
 // dW += sumsᵀ(X∘X) + 2(ownᵀX)∘columns
 void output_gradient(const float* x, Buffer& own, Buffer& sums, Buffer& columns) {
-    for (long i = 0; i < p_; i++)
-        for (long k = 0; k < lanes_; k++) squares_.data()[i * stride_ + k] = x[i * stride_ + k] * x[i * stride_ + k];
-    multiply(p_, config_.width, p_, {sums.data(), 1, outputs_}, squares_.data(), stride_, gradients_.w(), stride_, true);
-    multiply(p_, config_.width, p_, {own.data(), 1, outputs_}, x, stride_, products_.data(), stride_, false);
-    for (long q = 0; q < p_; q++)
-        for (long k = 0; k < lanes_; k++)
-            gradients_.w()[q * stride_ + k] += 2 * products_.data()[q * stride_ + k] * columns.data()[k];
+    const long N = config_.width;
+    float *dw = gradients_.w(), *product = products_.data(), *column = columns.data();
+    square(x);
+    multiply(p_, N, p_, left_transposed(sums), right_matrix(squares_.data()), matrix_product(dw), true);
+    multiply(p_, N, p_, left_transposed(own), right_matrix(x), matrix_product(product), false);
+    for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
 }
 
-// −Σ_D f_y: each training row involves only its label's row of W. Goes over a few vectors of neurons at a time, for which all
-// six matrices stay in cache, and keeps the row of U and its gradient in registers, since the rows are sorted by m.
+// −Σ_D f_y: each training row involves only its label's row of W. The rows are sorted by m: what belongs to m stays in
+// registers.
 void add_linear_part() {
-    long k = 0;
-    for (; k + 4 * VECTOR_FLOATS <= lanes_; k += 4 * VECTOR_FLOATS) add_linear_part<4>(k);
-    for (; k < lanes_; k += VECTOR_FLOATS) add_linear_part<1>(k);
-}
-
-template <int VECTORS>
-void add_linear_part(long k) {
-    const float *v = weights_.v() + k, *w = weights_.w() + k;
-    float *dv = gradients_.v() + k, *dw = gradients_.w() + k;
-    for (long row = 0; row < training_.count();) {
-        const long m = training_.m[size_t(row)];
-        Vector u[VECTORS], du[VECTORS];
-        for (int i = 0; i < VECTORS; i++) {
-            u[i] = load(weights_.u() + m * stride_ + k + i * VECTOR_FLOATS);
-            du[i] = load(gradients_.u() + m * stride_ + k + i * VECTOR_FLOATS);
-        }
-        for (; row < training_.count() && training_.m[size_t(row)] == m; row++) {
-            const long n = training_.n[size_t(row)] * stride_, label = training_.label[size_t(row)] * stride_;
-            for (int i = 0; i < VECTORS; i++) {
-                const long at = i * VECTOR_FLOATS;
-                const Vector z = u[i] + load(v + n + at), dz = -2 * z * load(w + label + at);
-                du[i] += dz;
-                store(dv + n + at, load(dv + n + at) + dz);
-                store(dw + label + at, load(dw + label + at) - z * z);
+    for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
+        const float *u = weights_.u() + panel, *v = weights_.v() + panel, *w = weights_.w() + panel;
+        float *du = gradients_.u() + panel, *dv = gradients_.v() + panel, *dw = gradients_.w() + panel;
+        for (long row = 0; row < training_.count();) {
+            const long m = training_.m[size_t(row)];
+            Vector sums[TILE_VECTORS] = {};
+            for (; row < training_.count() && training_.m[size_t(row)] == m; row++) {
+                const long n = training_.n[size_t(row)] * PANEL, label = training_.label[size_t(row)] * PANEL;
+#pragma GCC unroll 8
+                for (int i = 0; i < TILE_VECTORS; i++) {
+                    const long at = i * VECTOR_FLOATS;
+                    const Vector z = load(u + m * PANEL + at) + load(v + n + at), dz = -2 * z * load(w + label + at);
+                    sums[i] += dz;
+                    add(dv + n + at, dz);
+                    add(dw + label + at, -z * z);
+                }
             }
+            for (int i = 0; i < TILE_VECTORS; i++) add(du + m * PANEL + i * VECTOR_FLOATS, sums[i]);
         }
-        for (int i = 0; i < VECTORS; i++) store(gradients_.u() + m * stride_ + k + i * VECTOR_FLOATS, du[i]);
     }
 }
 
 double inner_product(const float* x, const float* y) const {
     double total = 0;
-    for (long q = 0; q < p_; q++) total += dot(x + q * stride_, y + q * stride_, lanes_);
+    for (long k = 0; k < width_; k += PANEL) {
+        Vector sums{};
+        for (long i = k / PANEL * matrix_panel_; i < k / PANEL * matrix_panel_ + p_ * PANEL; i += VECTOR_FLOATS)
+            sums += load(x + i) * load(y + i);
+        total += sum(sums);
+    }
     return total;
 }

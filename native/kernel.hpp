@@ -8,14 +8,15 @@
 //     residual  r  = ∂loss/∂F                         [R, p]
 //     dW       += rᵀ · Y                              [p, N]   matrix product 2
 //     dY        = r · W                               [R, N]   matrix product 3
-//     backward  dU[m], dV[n] += norm', φ', dropout of dY
+//     scatter   dU[m], dV[n] += norm', φ', dropout of dY       after each panel of product 3
 //
-// and ends with the optimiser. Everything between the products is a pass over rows that lie in cache.
+// and ends with the optimiser. Matrices with N columns are in panels (trainer.hpp); a pass over neurons goes panel by panel,
+// and the few kilobytes of U, V, H and their gradients that belong to a panel stay in the first cache.
 
 #include "matmul.hpp"
 #include "philox.hpp"
 
-constexpr long BLOCK_ROWS = 96;
+constexpr long BLOCK_ROWS = 240;
 constexpr float NORM_EPSILON = 1e-5f, BATCH_NORM_MOMENTUM = 0.1f;
 
 // Weights of dying neurons shrink by a constant factor each step; as denormals they would make the CPU crawl.
@@ -55,16 +56,30 @@ static inline float exp_negative(float x) {
     return series * power;
 }
 
+// Rows of neurons in panels, with room for `rows` of them.
+struct Rows {
+    Buffer values;
+    long panel = 0;  // distance of two panels
+
+    Rows() = default;
+    Rows(long rows, long width) : values(panel_rows(rows) * width), panel(panel_rows(rows) * PANEL) {}
+    float* at(long row, long k) { return values.data() + k / PANEL * panel + row * PANEL; }
+    Left left() { return {values.data(), PANEL, 1, panel}; }
+    Right right() { return {values.data(), PANEL, panel}; }
+    Product product(long first = 0) { return {at(first, 0), PANEL, panel}; }
+};
+
 class LevelTrainer final : public Trainer {
 public:
     LevelTrainer(const Config& config, const Examples& training)
-        : Trainer(config),
+        : Trainer(config, PANEL),
           p_(config.modulus),
-          outputs_(padded(config.modulus)),
-          lanes_((config.width + VECTOR_FLOATS - 1) / VECTOR_FLOATS * VECTOR_FLOATS),
+          outputs_((config.modulus + PANEL - 1) / PANEL * PANEL),
+          width_(weights_.width),
+          matrix_panel_(weights_.rows * PANEL),
           training_(training),
           logits_(BLOCK_ROWS * outputs_),
-          transposed_w_(stride_ * outputs_) {
+          transposed_w_(width_ * outputs_) {
         if (config.batch_size == 0) sort_rows(training_);
         const long n = training_.count();
         for (long i = 0; i < n; i++)
@@ -73,11 +88,12 @@ public:
         // BatchNorm needs the whole batch before any row goes on, so it keeps all rows; the others keep a block.
         const long batch = config.batch_size ? config.batch_size : n;
         const long rows = config.norm == Norm::batch ? std::max(batch, BLOCK_ROWS) : BLOCK_ROWS;
-        hidden_ = Buffer(rows * stride_);
-        upstream_ = Buffer(rows * stride_);
-        if (config.dropout_threshold > 0) mask_ = Buffer(rows * stride_);
-        if (config.norm != Norm::none) normalised_ = Buffer(BLOCK_ROWS * stride_);
-        if (config.norm == Norm::batch) batch_mean_ = Buffer(stride_), batch_inverse_ = Buffer(stride_);
+        hidden_ = Rows(rows, width_);
+        upstream_ = Rows(rows, config.norm == Norm::none ? PANEL : width_);
+        if (config.dropout_threshold > 0) mask_ = Buffer(rows * width_);
+        if (config.norm != Norm::none) normalised_ = Rows(BLOCK_ROWS, width_);
+        if (config.norm == Norm::batch)
+            batch_mean_ = Buffer(width_), batch_inverse_ = Buffer(width_), batch_variance_ = Buffer(width_);
         if (complement_) allocate_full_grid();
     }
 
@@ -101,123 +117,147 @@ public:
     void evaluate(const Examples& examples, int64_t* predictions, double* losses) override {
         const FlushDenormals flush;
         transpose_w();
+        if (config_.norm == Norm::batch)
+            for (long k = 0; k < width_; k++)
+                batch_inverse_.data()[k] = 1 / std::sqrt(running_variance_.data()[k] + NORM_EPSILON);
         for (long start = 0; start < examples.count(); start += BLOCK_ROWS) {
             const long rows = std::min(BLOCK_ROWS, examples.count() - start);
-            for (long i = 0; i < rows; i++)
-                hidden_row(examples.m[size_t(start + i)], examples.n[size_t(start + i)], nullptr, hidden(i));
-            const float* inputs = hidden(0);
+            compute_hidden(examples, start, rows, 0, false);
+            Rows* inputs = &hidden_;
             if (config_.norm == Norm::layer) inputs = layer_norm(rows);
-            if (config_.norm == Norm::batch)
-                inputs = batch_norm(rows, 0, running_mean_.data(), [this](long k) {
-                    return 1 / std::sqrt(running_variance_.data()[k] + NORM_EPSILON);
-                });
-            compute_logits(rows, inputs);
+            if (config_.norm == Norm::batch) inputs = batch_norm(rows, 0, running_mean_.data());
+            compute_logits(rows, *inputs);
             for (long i = 0; i < rows; i++) {
-                float* f = logits_.data() + i * outputs_;
+                float *f = logits_.data() + i * outputs_, total;
                 predictions[start + i] = std::max_element(f, f + p_) - f;
-                float total;
                 losses[start + i] = row_loss(f, examples.label[size_t(start + i)], f, total);
             }
         }
     }
 
 private:
-    // The rows of one step, and where their dropout masks come from.
-    struct Rows {
-        const Examples& pairs;
-        const std::vector<uint32_t>& examples;
-    };
-
-    float* hidden(long row) { return hidden_.data() + row * stride_; }
-    float* upstream(long row) { return upstream_.data() + row * stride_; }
-    const float* mask(long row) const { return config_.dropout_threshold > 0 ? mask_.data() + row * stride_ : nullptr; }
+    Left left_matrix(float* matrix) const { return {matrix, PANEL, 1, matrix_panel_}; }
+    Right right_matrix(const float* matrix) const { return {matrix, PANEL, matrix_panel_}; }
+    Product matrix_product(float* matrix) const { return {matrix, PANEL, matrix_panel_}; }
+    Left left_logits(const Buffer& logits) const { return {logits.data(), outputs_, 1, PANEL}; }
+    Left left_transposed(const Buffer& logits) const { return {logits.data(), 1, outputs_, PANEL * outputs_}; }
 
     // ---- the gradient -------------------------------------------------------------------------------------------
 
-    // Leaves the gradient in gradients_, which is zero before; the loss is of the weights as they are.
+    // Leaves the gradient in gradients_; the loss is of the weights as they are.
     double compute_gradient() {
         gradients_.values.clear();
         transpose_w();
         if (complement_) return full_grid_gradient();
-        if (config_.batch_size == 0) return rows_gradient({training_, examples_});
+        if (config_.batch_size == 0) return rows_gradient(training_, examples_);
         choose_batch();
-        return rows_gradient({batch_, batch_examples_});
+        return rows_gradient(batch_, batch_examples_);
     }
 
-    double rows_gradient(const Rows& rows) {
-        const long count = rows.pairs.count();
+    double rows_gradient(const Examples& rows, const std::vector<uint32_t>& examples) {
+        const long count = rows.count();
         const bool whole = config_.norm == Norm::batch;
         if (whole) {
-            for (long row = 0; row < count; row++) hidden_row(rows, row, row);
+            draw_masks(examples, 0, count);
+            compute_hidden(rows, 0, count, 0, true);
             batch_statistics(count);
         }
         double loss = 0;
         for (long start = 0; start < count; start += BLOCK_ROWS) {
             const long size = std::min(BLOCK_ROWS, count - start), first = whole ? start : 0;
-            const float* inputs = hidden(first);
-            if (!whole)
-                for (long i = 0; i < size; i++) hidden_row(rows, start + i, i);
+            Rows* inputs = &hidden_;
+            if (!whole) {
+                draw_masks(examples, start, size);
+                compute_hidden(rows, start, size, 0, true);
+            }
             if (config_.norm == Norm::layer) inputs = layer_norm(size);
-            if (whole)
-                inputs = batch_norm(size, first, batch_mean_.data(),
-                                    [this](long k) { return batch_inverse_.data()[k]; });
-            compute_logits(size, inputs);
+            if (whole) inputs = batch_norm(size, first, batch_mean_.data());
+            compute_logits(size, *inputs);
             for (long i = 0; i < size; i++)
-                loss += residual(logits_.data() + i * outputs_, rows.pairs.label[size_t(start + i)], count);
-            backpropagate(size, inputs, first);
-            if (config_.norm == Norm::layer) layer_norm_backward(size);
+                loss += residual(logits_.data() + i * outputs_, rows.label[size_t(start + i)], count);
+            backpropagate(rows, start, size, *inputs, first);
+            if (config_.norm == Norm::layer) {
+                layer_norm_backward(size);
+                scatter_all(rows, start, size);
+            }
             if (whole) batch_norm_sums(size, first);
-            if (!whole) scatter(rows.pairs, start, size, 0);
         }
         if (whole) {
             batch_norm_backward(count);
-            scatter(rows.pairs, 0, count, 0);
+            scatter_all(rows, 0, count);
         }
         return loss / double(count);
     }
 
-    void hidden_row(const Rows& rows, long row, long place) {
-        const float* factors = nullptr;
-        if (config_.dropout_threshold > 0) {
-            float* drawn = mask_.data() + place * stride_;
-            dropout_row(drawn, config_.width, rows.examples[size_t(row)], uint32_t(step + 1), config_.seed,
-                        config_.dropout_threshold, float(config_.dropout_scale));
-            factors = drawn;
-        }
-        hidden_row(rows.pairs.m[size_t(row)], rows.pairs.n[size_t(row)], factors, hidden(place));
+    void draw_masks(const std::vector<uint32_t>& examples, long start, long count) {
+        if (config_.dropout_threshold == 0) return;
+        for (long i = 0; i < count; i++)
+            dropout_row(mask_.data() + i * width_, config_.width, examples[size_t(start + i)], uint32_t(step + 1),
+                        config_.seed, config_.dropout_threshold, float(config_.dropout_scale));
     }
 
-    void hidden_row(long m, long n, const float* __restrict factors, float* __restrict h) {
-        const float *__restrict u = weights_.u() + m * stride_, *__restrict v = weights_.v() + n * stride_;
-        const bool relu = config_.activation == Activation::relu;
-        if (factors)
-            for (long k = 0; k < lanes_; k++) {
-                const float z = (u[k] + v[k]) * factors[k];
-                h[k] = relu ? std::max(z, 0.0f) : z * z;
+    // Rows start … start + count of the pairs, to rows `place` … of hidden_.
+    void compute_hidden(const Examples& pairs, long start, long count, long place, bool training) {
+        const bool relu = config_.activation == Activation::relu, masked = training && config_.dropout_threshold > 0;
+        const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
+        if (relu) masked ? hidden_rows<true, true>(m, n, count, place) : hidden_rows<true, false>(m, n, count, place);
+        else masked ? hidden_rows<false, true>(m, n, count, place) : hidden_rows<false, false>(m, n, count, place);
+    }
+
+    // Stores through vector types may alias anything, so what a loop needs of the object is in local variables.
+    template <bool RELU, bool MASKED>
+    void hidden_rows(const int32_t* m, const int32_t* n, long count, long place) {
+        for (long k = 0; k < width_; k += PANEL) {
+            const long width = width_, panel = k / PANEL * matrix_panel_;
+            const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_.data() + k;
+            float* h = hidden_.at(place, k);
+            for (long row = 0; row < count; row++, h += PANEL, mask += MASKED ? width : 0) {
+                const float *own = u + m[row] * PANEL, *other = v + n[row] * PANEL;
+#pragma GCC unroll 8
+                for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
+                    Vector z = load(own + at) + load(other + at);
+                    if constexpr (MASKED) z *= load(mask + at);
+                    if constexpr (RELU) store(h + at, z > 0 ? z : Vector{});
+                    if constexpr (!RELU) store(h + at, z * z);
+                }
             }
-        else if (relu)
-            for (long k = 0; k < lanes_; k++) h[k] = std::max(u[k] + v[k], 0.0f);
-        else
-            for (long k = 0; k < lanes_; k++) h[k] = (u[k] + v[k]) * (u[k] + v[k]);
+        }
     }
 
-    void compute_logits(long rows, const float* inputs) {
+    void compute_logits(long rows, Rows& inputs) {
         // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
         const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
-        multiply(rows, columns, config_.width, {inputs, stride_, 1}, transposed_w_.data(), outputs_, logits_.data(),
-                 outputs_, false);
-        for (long i = 0; i < rows; i++)
-            for (long q = columns; q < p_; q++)
-                logits_.data()[i * outputs_ + q] = dot(inputs + i * stride_, weights_.w() + q * stride_, lanes_);
+        multiply(rows, columns, config_.width, inputs.left(), {transposed_w_.data(), PANEL, width_ * PANEL},
+                 {logits_.data(), outputs_, PANEL}, false);
+        for (long q = columns; q < p_; q++) {
+            long row = 0;
+            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q);
+            for (; row < rows; row++) logit_column<1>(inputs, row, q);
+        }
+    }
+
+    template <int COUNT>
+    void logit_column(Rows& inputs, long row, long q) {
+        Vector sums[COUNT] = {};
+        for (long k = 0; k < width_; k += PANEL) {
+            const float *w = weights_.w() + k / PANEL * matrix_panel_ + q * PANEL, *y = inputs.at(row, k);
+#pragma GCC unroll 8
+            for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
+#pragma GCC unroll 4
+                for (int i = 0; i < COUNT; i++) sums[i] += load(w + at) * load(y + i * PANEL + at);
+        }
+        for (int i = 0; i < COUNT; i++) logits_.data()[(row + i) * outputs_ + q] = sum(sums[i]);
     }
 
     // The loss of a row of logits. With cross-entropy, `powers` is left with exp(f − max f), and `total` with their sum.
     double row_loss(const float* f, long label, float* powers, float& total) const {
         if (config_.loss == Loss::mse) {
-            float squares = dot(f, f, p_ / VECTOR_FLOATS * VECTOR_FLOATS);
-            for (long q = p_ / VECTOR_FLOATS * VECTOR_FLOATS; q < p_; q++) squares += f[q] * f[q];
-            const double own = f[label];  // Σ(f − e_y)² = Σf² − 2f_y + 1
-            return (double(squares) - 2 * own + 1) / double(p_);
+            Vector squares{};
+            long q = 0;
+            for (; q + VECTOR_FLOATS <= p_; q += VECTOR_FLOATS) squares += load(f + q) * load(f + q);
+            double norm = sum(squares);
+            for (; q < p_; q++) norm += f[q] * f[q];
+            return (norm - 2 * double(f[label]) + 1) / double(p_);  // Σ(f − e_y)² = Σf² − 2f_y + 1
         }
         const float largest = *std::max_element(f, f + p_), own = f[label];
         for (long q = 0; q < p_; q++) powers[q] = exp_negative(f[q] - largest);
@@ -237,162 +277,180 @@ private:
         return loss;
     }
 
-    // dW += rᵀ·Y and dY = r·W, where logits_ now holds r.
-    void backpropagate(long rows, const float* inputs, long first) {
-        multiply(p_, config_.width, rows, {logits_.data(), 1, outputs_}, inputs, stride_, gradients_.w(), stride_, true);
-        multiply(rows, config_.width, p_, {logits_.data(), outputs_, 1}, weights_.w(), stride_, upstream(first), stride_,
-                 false);
+    // dW += rᵀ·Y and dY = r·W, where logits_ now holds r. Without a norm, dY goes on to dU and dV panel by panel and is
+    // not kept; a norm needs all of it, in rows `first` … of upstream_.
+    void backpropagate(const Examples& pairs, long start, long rows, Rows& inputs, long first) {
+        const bool keep = config_.norm != Norm::none;
+        for (long k = 0; k < width_; k += PANEL) {
+            const long columns = std::min(PANEL, config_.width - k), panel = k / PANEL * matrix_panel_;
+            float* upstream = upstream_.at(first, keep ? k : 0);
+            multiply(p_, columns, rows, left_transposed(logits_), {inputs.at(0, k), PANEL, 0},
+                     {gradients_.w() + panel, PANEL, 0}, true);
+            multiply(rows, columns, p_, left_logits(logits_), {weights_.w() + panel, PANEL, 0}, {upstream, PANEL, 0},
+                     false);
+            if (!keep) scatter(pairs, start, rows, k, upstream);
+        }
     }
 
-    // dU[m] and dV[n] += what upstream_ holds for rows first … first + count, through φ and the dropout mask.
-    // Row `first` lies at `place` in the buffers.
-    void scatter(const Examples& pairs, long first, long count, long place) {
+    void scatter_all(const Examples& pairs, long start, long count) {
+        for (long k = 0; k < width_; k += PANEL) scatter(pairs, start, count, k, upstream_.at(0, k));
+    }
+
+    // dU[m] and dV[n] += `upstream` through φ and the dropout mask, for rows start … of the pairs and the panel of neuron k.
+    void scatter(const Examples& pairs, long start, long count, long k, const float* upstream) {
         const bool relu = config_.activation == Activation::relu, masked = config_.dropout_threshold > 0;
-        const auto run = relu ? (masked ? &LevelTrainer::scatter_rows<true, true> : &LevelTrainer::scatter_rows<true, false>)
-                              : (masked ? &LevelTrainer::scatter_rows<false, true> : &LevelTrainer::scatter_rows<false, false>);
-        // Rows with the same m, which a full batch has side by side, share the row of U and its gradient.
-        for (long start = 0, end; start < count; start = end) {
-            const int32_t m = pairs.m[size_t(first + start)];
-            for (end = start + 1; end < count && pairs.m[size_t(first + end)] == m;) end++;
-            (this->*run)(m, &pairs.n[size_t(first + start)], end - start, place + start);
-        }
+        const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
+        if (relu)
+            masked ? scatter_rows<true, true>(m, n, count, k, upstream) : scatter_rows<true, false>(m, n, count, k, upstream);
+        else
+            masked ? scatter_rows<false, true>(m, n, count, k, upstream)
+                   : scatter_rows<false, false>(m, n, count, k, upstream);
     }
 
     template <bool RELU, bool MASKED>
-    void scatter_rows(long m, const int32_t* n, long count, long place) {
-        long k = 0;
-        for (; k + 4 * VECTOR_FLOATS <= lanes_; k += 4 * VECTOR_FLOATS)
-            scatter_columns<RELU, MASKED, 4>(m, n, count, place, k);
-        for (; k < lanes_; k += VECTOR_FLOATS) scatter_columns<RELU, MASKED, 1>(m, n, count, place, k);
-    }
-
-    template <bool RELU, bool MASKED, int VECTORS>
-    void scatter_columns(long m, const int32_t* n, long count, long place, long k) {
-        const float *u = weights_.u() + m * stride_ + k, *v = weights_.v() + k;
-        float *du = gradients_.u() + m * stride_ + k, *dv = gradients_.v() + k;
-        Vector own[VECTORS], sums[VECTORS];
-        for (int i = 0; i < VECTORS; i++) own[i] = load(u + i * VECTOR_FLOATS), sums[i] = load(du + i * VECTOR_FLOATS);
-        for (long row = 0; row < count; row++) {
-            const float* d = upstream(place + row) + k;
-            const long other = n[row] * stride_;
-            for (int i = 0; i < VECTORS; i++) {
-                const long at = i * VECTOR_FLOATS;
-                Vector z = own[i] + load(v + other + at), factor = Vector{} + 1;
-                if constexpr (MASKED) factor = load(mask(place + row) + k + at);
-                if constexpr (MASKED) z *= factor;
-                Vector dz = load(d + at);
-                if constexpr (RELU) dz = z > 0 ? dz : Vector{};
-                if constexpr (!RELU) dz *= z + z;
-                if constexpr (MASKED) dz *= factor;
-                sums[i] += dz;
-                store(dv + other + at, load(dv + other + at) + dz);
+    void scatter_rows(const int32_t* m, const int32_t* n, long count, long k, const float* d) {
+        const long width = width_, panel = k / PANEL * matrix_panel_;
+        const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_.data() + k;
+        float *du = gradients_.u() + panel, *dv = gradients_.v() + panel;
+        // Rows with the same m, which a full batch has side by side, add up in registers.
+        for (long row = 0; row < count;) {
+            const int32_t own = m[row];
+            Vector weights[TILE_VECTORS], sums[TILE_VECTORS] = {};
+            for (int i = 0; i < TILE_VECTORS; i++) weights[i] = load(u + own * PANEL + i * VECTOR_FLOATS);
+            for (; row < count && m[row] == own; row++, d += PANEL, mask += MASKED ? width : 0) {
+                const float* other = v + n[row] * PANEL;
+                float* target = dv + n[row] * PANEL;
+#pragma GCC unroll 8
+                for (int i = 0; i < TILE_VECTORS; i++) {
+                    const long at = i * VECTOR_FLOATS;
+                    Vector z = weights[i] + load(other + at), dz = load(d + at), factor{};
+                    if constexpr (MASKED) factor = load(mask + at), z *= factor;
+                    if constexpr (RELU) dz = z > 0 ? dz : Vector{};
+                    if constexpr (!RELU) dz *= z + z;
+                    if constexpr (MASKED) dz *= factor;
+                    sums[i] += dz;
+                    store(target + at, load(target + at) + dz);
+                }
             }
+            for (int i = 0; i < TILE_VECTORS; i++) add(du + own * PANEL + i * VECTOR_FLOATS, sums[i]);
         }
-        for (int i = 0; i < VECTORS; i++) store(du + i * VECTOR_FLOATS, sums[i]);
     }
 
     // ---- normalisation ------------------------------------------------------------------------------------------
 
     // Y = scale·(H − mean)/σ + shift over the neurons of each row; keeps the row's mean and 1/σ for the way back.
-    const float* layer_norm(long rows) {
-        const float *__restrict scale = weights_.scale(), *__restrict shift = weights_.shift();
+    Rows* layer_norm(long rows) {
         const double width = double(config_.width);
         for (long i = 0; i < rows; i++) {
-            const float* __restrict h = hidden(i);
-            float* __restrict y = normalised_.data() + i * stride_;
             // Padding is zero: it adds nothing to the sum, and a known amount to the squares.
             Vector total{}, squares{};
-            for (long k = 0; k < lanes_; k += VECTOR_FLOATS) total += load(h + k);
+            for_each_vector([&](long k, long at) { total += load(hidden_.at(i, k) + at); });
             const float mean = float(sum(total) / width);
-            for (long k = 0; k < lanes_; k += VECTOR_FLOATS) squares += (load(h + k) - mean) * (load(h + k) - mean);
-            const double variance = (sum(squares) - double(lanes_ - config_.width) * mean * mean) / width;
-            const float inverse = float(1 / std::sqrt(variance + NORM_EPSILON));
+            for_each_vector([&](long k, long at) {
+                const Vector centred = load(hidden_.at(i, k) + at) - mean;
+                squares += centred * centred;
+            });
+            const double variance = (sum(squares) - double(width_ - config_.width) * mean * mean) / width;
+            const float inverse = float(1 / std::sqrt(std::max(variance, 0.0) + NORM_EPSILON));
             row_mean_[i] = mean, row_inverse_[i] = inverse;
-            for (long k = 0; k < lanes_; k++) y[k] = scale[k] * ((h[k] - mean) * inverse) + shift[k];
+            for_each_vector([&](long k, long at) {
+                const Vector x = (load(hidden_.at(i, k) + at) - mean) * inverse;
+                store(normalised_.at(i, k) + at,
+                      load(weights_.scale() + k + at) * x + load(weights_.shift() + k + at));
+            });
         }
-        return normalised_.data();
+        return &normalised_;
     }
 
     void layer_norm_backward(long rows) {
-        const float* __restrict scale = weights_.scale();
-        float *__restrict dscale = gradients_.scale(), *__restrict dshift = gradients_.shift();
         const double width = double(config_.width);
         for (long i = 0; i < rows; i++) {
-            const float* __restrict h = hidden(i);
-            float* __restrict d = upstream(i);
             const float mean = row_mean_[i], inverse = row_inverse_[i];
             Vector total{}, projected{};
-            for (long k = 0; k < lanes_; k += VECTOR_FLOATS) {
-                const Vector x = (load(h + k) - mean) * inverse, dy = load(d + k), g = load(scale + k) * dy;
-                store(dscale + k, load(dscale + k) + dy * x);
-                store(dshift + k, load(dshift + k) + dy);
+            for_each_vector([&](long k, long at) {
+                const Vector x = (load(hidden_.at(i, k) + at) - mean) * inverse, dy = load(upstream_.at(i, k) + at);
+                const Vector g = load(weights_.scale() + k + at) * dy;
+                add(gradients_.scale() + k + at, dy * x);
+                add(gradients_.shift() + k + at, dy);
                 total += g;
                 projected += g * x;
-            }
+            });
             const float average = float(sum(total) / width), slope = float(sum(projected) / width);
-            for (long k = 0; k < lanes_; k++) {
-                const float x = (h[k] - mean) * inverse;
-                d[k] = inverse * (scale[k] * d[k] - average - x * slope);
-            }
+            for_each_vector([&](long k, long at) {
+                const Vector x = (load(hidden_.at(i, k) + at) - mean) * inverse;
+                float* d = upstream_.at(i, k) + at;
+                store(d, inverse * (load(weights_.scale() + k + at) * load(d) - average - x * slope));
+            });
         }
     }
+
+    // `visit(k, at)` for each vector of a row: `at` floats into the panel that begins with neuron k.
+    template <typename Visit>
+    void for_each_vector(Visit visit) const {
+        for (long k = 0; k < width_; k += PANEL)
+#pragma GCC unroll 8
+            for (long at = 0; at < PANEL; at += VECTOR_FLOATS) visit(k, at);
+    }
+
+    static void add(float* target, Vector value) { store(target, load(target) + value); }
 
     void batch_statistics(long rows) {
-        std::vector<double> total(static_cast<size_t>(lanes_)), squares(static_cast<size_t>(lanes_));
-        for (long i = 0; i < rows; i++)
-            for (long k = 0; k < lanes_; k++) total[size_t(k)] += hidden(i)[k];
-        float *mean = batch_mean_.data(), *inverse = batch_inverse_.data();
-        for (long k = 0; k < lanes_; k++) mean[k] = float(total[size_t(k)] / double(rows));
-        for (long i = 0; i < rows; i++)
-            for (long k = 0; k < lanes_; k++) {
-                const double centred = hidden(i)[k] - mean[k];
-                squares[size_t(k)] += centred * centred;
+        std::vector<double> total(PANEL), squares(PANEL);
+        for (long k = 0; k < width_; k += PANEL) {
+            float *mean = batch_mean_.data() + k, *inverse = batch_inverse_.data() + k;
+            std::fill(total.begin(), total.end(), 0), std::fill(squares.begin(), squares.end(), 0);
+            for (long i = 0; i < rows; i++)
+                for (long at = 0; at < PANEL; at++) total[size_t(at)] += hidden_.at(i, k)[at];
+            for (long at = 0; at < PANEL; at++) mean[at] = float(total[size_t(at)] / double(rows));
+            for (long i = 0; i < rows; i++)
+                for (long at = 0; at < PANEL; at++) {
+                    const double centred = hidden_.at(i, k)[at] - mean[at];
+                    squares[size_t(at)] += centred * centred;
+                }
+            for (long at = 0; at < PANEL; at++) {
+                batch_variance_.data()[k + at] = float(squares[size_t(at)] / double(rows - 1));
+                inverse[at] = float(1 / std::sqrt(squares[size_t(at)] / double(rows) + NORM_EPSILON));
             }
-        batch_variance_.assign(size_t(lanes_), 0);
-        for (long k = 0; k < lanes_; k++) {
-            batch_variance_[size_t(k)] = float(squares[size_t(k)] / double(rows - 1));
-            inverse[k] = float(1 / std::sqrt(squares[size_t(k)] / double(rows) + NORM_EPSILON));
         }
     }
 
-    template <typename Inverse>
-    const float* batch_norm(long rows, long first, const float* __restrict mean, Inverse inverse) {
-        const float *__restrict scale = weights_.scale(), *__restrict shift = weights_.shift();
-        std::vector<float> factors(static_cast<size_t>(lanes_));
-        for (long k = 0; k < lanes_; k++) factors[size_t(k)] = inverse(k);
-        for (long i = 0; i < rows; i++) {
-            const float* __restrict h = hidden(first + i);
-            float* __restrict y = normalised_.data() + i * stride_;
-            for (long k = 0; k < lanes_; k++) y[k] = scale[k] * ((h[k] - mean[k]) * factors[size_t(k)]) + shift[k];
-        }
-        return normalised_.data();
+    // Y = scale·(H − mean)·batch_inverse + shift for rows first … of hidden_.
+    Rows* batch_norm(long rows, long first, const float* mean) {
+        for (long k = 0; k < width_; k += PANEL)
+            for (long i = 0; i < rows; i++)
+                for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
+                    const Vector centred = load(hidden_.at(first + i, k) + at) - load(mean + k + at);
+                    store(normalised_.at(i, k) + at,
+                          load(weights_.scale() + k + at) * (centred * load(batch_inverse_.data() + k + at)) +
+                              load(weights_.shift() + k + at));
+                }
+        return &normalised_;
+    }
+
+    Vector standardised(long row, long k, long at) {
+        return (load(hidden_.at(row, k) + at) - load(batch_mean_.data() + k + at)) * load(batch_inverse_.data() + k + at);
     }
 
     void batch_norm_sums(long rows, long first) {
-        const float *__restrict mean = batch_mean_.data(), *__restrict inverse = batch_inverse_.data();
-        float *__restrict dscale = gradients_.scale(), *__restrict dshift = gradients_.shift();
-        for (long i = 0; i < rows; i++) {
-            const float *__restrict h = hidden(first + i), *__restrict d = upstream(first + i);
-            for (long k = 0; k < lanes_; k++) {
-                dscale[k] += d[k] * ((h[k] - mean[k]) * inverse[k]);
-                dshift[k] += d[k];
-            }
-        }
+        for (long k = 0; k < width_; k += PANEL)
+            for (long i = first; i < first + rows; i++)
+                for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
+                    const Vector d = load(upstream_.at(i, k) + at);
+                    add(gradients_.scale() + k + at, d * standardised(i, k, at));
+                    add(gradients_.shift() + k + at, d);
+                }
     }
 
     void batch_norm_backward(long rows) {
-        const float *__restrict mean = batch_mean_.data(), *__restrict inverse = batch_inverse_.data();
-        const float *__restrict scale = weights_.scale();
-        const float *__restrict dscale = gradients_.scale(), *__restrict dshift = gradients_.shift();
         const float share = float(1 / double(rows));
-        for (long i = 0; i < rows; i++) {
-            const float* __restrict h = hidden(i);
-            float* __restrict d = upstream(i);
-            for (long k = 0; k < lanes_; k++) {
-                const float x = (h[k] - mean[k]) * inverse[k];
-                d[k] = scale[k] * inverse[k] * (d[k] - share * (dshift[k] + x * dscale[k]));
-            }
-        }
+        for (long k = 0; k < width_; k += PANEL)
+            for (long i = 0; i < rows; i++)
+                for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
+                    const Vector dshift = load(gradients_.shift() + k + at), dscale = load(gradients_.scale() + k + at);
+                    float* d = upstream_.at(i, k) + at;
+                    store(d, load(weights_.scale() + k + at) * load(batch_inverse_.data() + k + at) *
+                                 (load(d) - share * (dshift + standardised(i, k, at) * dscale)));
+                }
     }
 
     // Averages of the batch just seen, its variance without bias, as torch keeps them.
@@ -401,7 +459,7 @@ private:
         float *mean = running_mean_.data(), *variance = running_variance_.data();
         for (long k = 0; k < config_.width; k++) {
             mean[k] += BATCH_NORM_MOMENTUM * (batch_mean_.data()[k] - mean[k]);
-            variance[k] += BATCH_NORM_MOMENTUM * (batch_variance_[size_t(k)] - variance[k]);
+            variance[k] += BATCH_NORM_MOMENTUM * (batch_variance_.data()[k] - variance[k]);
         }
     }
 
@@ -470,25 +528,25 @@ private:
         }
     }
 
+    // Wᵀ, in panels of labels: what the product for the logits reads.
     void transpose_w() {
-        constexpr long SIDE = 16;  // squares that fit a few cache lines each way
-        const float* w = weights_.w();
-        float* t = transposed_w_.data();
-        for (long k0 = 0; k0 < config_.width; k0 += SIDE)
-            for (long q0 = 0; q0 < p_; q0 += SIDE)
-                for (long k = k0; k < std::min(k0 + SIDE, config_.width); k++)
-                    for (long q = q0; q < std::min(q0 + SIDE, p_); q++) t[k * outputs_ + q] = w[q * stride_ + k];
+        for (long k = 0; k < config_.width; k++) {
+            const float* w = weights_.w() + weights_.place(0, k);
+            for (long q = 0; q < p_; q++)
+                transposed_w_.data()[(q / PANEL * width_ + k) * PANEL + q % PANEL] = w[q * PANEL];
+        }
     }
 
-    // ---- less work for large training sets: see full_grid.hpp ---------------------------------------------------
+    // ---- less work for large training sets ----------------------------------------------------------------------
 #include "full_grid.hpp"
 
-    const long p_, outputs_;  // labels, and the distance of two rows of logits
-    const long lanes_;        // neurons rounded up to whole vectors
+    const long p_, outputs_;  // labels, and labels padded to whole panels: the distance of two rows of logits
+    const long width_;        // neurons, padded to whole panels
+    const long matrix_panel_;  // distance of two panels of U, V, W and their gradients
     Examples training_;
     std::vector<uint32_t> examples_;  // the place m·p + n of each training row in the grid: its name in random streams
-    Buffer logits_, transposed_w_, hidden_, upstream_, mask_, normalised_, batch_mean_, batch_inverse_;
-    std::vector<float> batch_variance_;
+    Buffer logits_, transposed_w_, mask_, batch_mean_, batch_inverse_, batch_variance_;
+    Rows hidden_, upstream_, normalised_;
     float row_mean_[BLOCK_ROWS] = {}, row_inverse_[BLOCK_ROWS] = {};
     long epoch_ = -1;
     std::vector<int32_t> order_;

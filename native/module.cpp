@@ -120,13 +120,15 @@ public:
         return py::make_tuple(predictions, losses);
     }
 
-    // Arrays go in and out without their padding: matrices as [p, N], vectors as [N].
+    // Arrays go in and out without panels and padding: matrices as [p, N], vectors as [N].
     FloatArray get(const std::string& kind, const std::string& name) {
         const auto alone = exclusive();
         const auto [data, rows] = find(kind, name);
         FloatArray array = rows ? FloatArray({rows, config_.width}) : FloatArray(config_.width);
-        for (long i = 0; i < std::max(rows, 1L); i++)
-            std::copy_n(data + i * padded(config_.width), config_.width, array.mutable_data() + i * config_.width);
+        float* out = array.mutable_data();
+        for (long row = 0; row < std::max(rows, 1L); row++)
+            for (long k = 0; k < config_.width; k++)
+                out[row * config_.width + k] = data[rows ? trainer_->weights().place(row, k) : k];
         return array;
     }
 
@@ -136,8 +138,9 @@ public:
         const bool fits = rows ? array.ndim() == 2 && array.shape(0) == rows && array.shape(1) == config_.width
                                : array.ndim() == 1 && array.shape(0) == config_.width;
         if (!fits) throw std::invalid_argument(kind + "." + name + " has the wrong shape");
-        for (long i = 0; i < std::max(rows, 1L); i++)
-            std::copy_n(array.data() + i * config_.width, config_.width, data + i * padded(config_.width));
+        for (long row = 0; row < std::max(rows, 1L); row++)
+            for (long k = 0; k < config_.width; k++)
+                data[rows ? trainer_->weights().place(row, k) : k] = array.data()[row * config_.width + k];
     }
 
 private:

@@ -1,9 +1,12 @@
 // What the Python module sees of the kernel: one class, whatever instructions it was compiled for.
 //
 // A run trains f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ))) on pairs (m, n) with labels y. Shapes: p residues, N neurons,
-// B rows in a batch. U and V are kept transposed, so that all three matrices are p rows of N neurons, and every row
-// is padded with zeros to `stride` floats. Padded neurons stay zero by themselves: their weights, activations and
-// gradients are zero in every formula below.
+// R rows (examples) at a time. U and V are kept transposed, so that all three matrices are p rows of N neurons.
+//
+// Matrices of neurons are kept in panels: the neurons 0 … w − 1 of all rows, then w … 2w − 1 of all rows, and so on, where w
+// is as wide as the registers that a product works on. What a product or a pass over neurons needs next then lies next
+// in memory. Neurons are padded with zeros to whole panels, and padding stays zero by itself: padded weights,
+// activations and gradients are zero in every formula.
 #pragma once
 
 #include <cstdint>
@@ -57,26 +60,29 @@ private:
     long size_ = 0;
 };
 
-// Rows of neurons lie an odd number of cache lines apart. Were the distance a power of two, a column of a matrix
-// would fall into a few sets of the cache and evict itself.
-inline long padded(long count) {
-    const long lines = (count + 15) / 16;
-    return (lines | 1) * 16;
-}
+// Rows of a panel are one or two cache lines. Panels are an odd number of rows long: were the distance of two panels a
+// power of two, a row that crosses all panels would fall into a few sets of the cache and evict itself.
+inline long panel_rows(long rows) { return rows | 1; }
 
-// The trained arrays one after the other: U, V, W [p rows of stride], then scale and shift [stride] of a norm.
+// The trained arrays one after the other: U, V, W in panels, then scale and shift of a norm.
 struct Parameters {
-    long p, stride;
+    long rows, panel, width;  // rows of a panel; its neurons; all neurons, padded to whole panels
     bool has_norm;
     Buffer values;
 
-    Parameters(long p_, long stride_, bool has_norm_)
-        : p(p_), stride(stride_), has_norm(has_norm_), values((3 * p_ + (has_norm_ ? 2 : 0)) * stride_) {}
+    Parameters(long p, long panel_, long neurons, bool has_norm_)
+        : rows(panel_rows(p)),
+          panel(panel_),
+          width((neurons + panel_ - 1) / panel_ * panel_),
+          has_norm(has_norm_),
+          values((3 * rows + (has_norm_ ? 2 : 0)) * width) {}
     float* u() { return values.data(); }
-    float* v() { return u() + p * stride; }
-    float* w() { return v() + p * stride; }
-    float* scale() { return w() + p * stride; }
-    float* shift() { return scale() + stride; }
+    float* v() { return u() + rows * width; }
+    float* w() { return v() + rows * width; }
+    float* scale() { return w() + rows * width; }
+    float* shift() { return scale() + width; }
+    // Where a matrix keeps the weight of this row and neuron.
+    long place(long row, long neuron) const { return (neuron / panel * rows + row) * panel + neuron % panel; }
 };
 
 struct Examples {
@@ -106,18 +112,16 @@ public:
     long step = 0;
 
 protected:
-    explicit Trainer(const Config& config)
+    Trainer(const Config& config, long panel)
         : config_(config),
-          stride_(padded(config.width)),
-          weights_(config.modulus, stride_, config.norm != Norm::none),
-          gradients_(config.modulus, stride_, config.norm != Norm::none),
-          first_(config.modulus, stride_, config.norm != Norm::none),
-          second_(config.modulus, stride_, config.norm != Norm::none),
-          running_mean_(stride_),
-          running_variance_(stride_) {}
+          weights_(config.modulus, panel, config.width, config.norm != Norm::none),
+          gradients_(config.modulus, panel, config.width, config.norm != Norm::none),
+          first_(config.modulus, panel, config.width, config.norm != Norm::none),
+          second_(config.modulus, panel, config.width, config.norm != Norm::none),
+          running_mean_(weights_.width),
+          running_variance_(weights_.width) {}
 
     const Config config_;
-    const long stride_;
     Parameters weights_, gradients_, first_, second_;
     Buffer running_mean_, running_variance_;
 };
