@@ -11,7 +11,9 @@ import json
 import platform
 import statistics
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -127,10 +129,9 @@ def whole_run(decay: float) -> Row:
     return row
 
 
-def variant(work: str, target: float, **fields: object) -> Row:
+def variant(work: str, target: float, fields: dict[str, object]) -> Row:
     """Another kind of run."""
-    spec = RunSpec().updated({name.replace("__", "."): value for name, value in fields.items()})
-    row = compare(work, spec)
+    row = compare(work, RunSpec().updated(fields))
     row.target_eager = target
     return row
 
@@ -143,23 +144,23 @@ def memory() -> Row:
     return row
 
 
-CASES = {
+CASES: dict[str, Callable[[], Row]] = {
     "default": default_run,
     "figure-3": figure_3,
-    "relu": lambda: variant("ReLU", 4, model__activation="relu"),
-    "cross-entropy": lambda: variant("cross-entropy", 4, training__loss="cross-entropy"),
-    "width-5000": lambda: variant("N = 5000", 4, model__width=5000),
-    "dropout": lambda: variant("dropout .3", 3, model__dropout=0.3),
+    "relu": partial(variant, "ReLU", 4, {"model.activation": "relu"}),
+    "cross-entropy": partial(variant, "cross-entropy", 4, {"training.loss": "cross-entropy"}),
+    "width-5000": partial(variant, "N = 5000", 4, {"model.width": 5000}),
+    "dropout": partial(variant, "dropout .3", 3, {"model.dropout": 0.3}),
     **{
-        f"batch-{size}-{norm}": lambda size=size, norm=norm: variant(
-            f"mini-batch {size}, norm {norm}", 3, training__batch_size=size, model__norm=norm
+        f"batch-{size}-{norm}": partial(
+            variant, f"mini-batch {size}, norm {norm}", 3, {"training.batch_size": size, "model.norm": norm}
         )
         for size in (64, 8)
         for norm in ("none", "batch", "layer")
     },
     "memory": memory,
-    "wd-15": lambda: whole_run(15.0),
-    "wd-20": lambda: whole_run(20.0),
+    "wd-15": partial(whole_run, 15.0),
+    "wd-20": partial(whole_run, 20.0),
 }
 
 

@@ -286,8 +286,9 @@ private:
             float* upstream = upstream_.at(first, keep ? k : 0);
             multiply(p_, columns, rows, left_transposed(logits_), {inputs.at(0, k), PANEL, 0},
                      {gradients_.w() + panel, PANEL, 0}, true);
-            multiply(rows, columns, p_, left_logits(logits_), {weights_.w() + panel, PANEL, 0}, {upstream, PANEL, 0},
-                     false);
+            // A norm works on whole panels, so the padding of what is kept for it must be written too: zeros.
+            multiply(rows, keep ? PANEL : columns, p_, left_logits(logits_), {weights_.w() + panel, PANEL, 0},
+                     {upstream, PANEL, 0}, false);
             if (!keep) scatter(pairs, start, rows, k, upstream);
         }
     }

@@ -9,8 +9,8 @@
 #pragma GCC target("avx2,fma")
 #endif
 #define VECTOR_FLOATS 8
-#define TILE_ROWS 6
-#define TILE_VECTORS 2
+#define TILE_ROWS 4
+#define TILE_VECTORS 3
 
 namespace grokscope {
 namespace avx2 {

@@ -15,6 +15,10 @@
 #include <new>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace grokscope {
 
 enum class Activation { quadratic, relu };
@@ -40,9 +44,15 @@ class Buffer {
 public:
     Buffer() = default;
     explicit Buffer(long size) : size_(size) {
-        const size_t bytes = (size_t(size) * sizeof(float) + 63) / 64 * 64;
-        data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes ? bytes : 64)));
+        // Large buffers ask for huge pages: neighbouring data then shares one entry of the TLB, and lies side by side in
+        // the cache as well, where scattered small pages may happen to compete for the same places.
+        const size_t needed = size_t(size) * sizeof(float), huge = size_t(2) << 20;
+        const size_t unit = needed >= huge / 16 ? huge : 64, bytes = (needed + unit - 1) / unit * unit;
+        data_.reset(static_cast<float*>(std::aligned_alloc(unit, bytes ? bytes : unit)));
         if (!data_) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+        if (unit == huge) madvise(data_.get(), bytes, MADV_HUGEPAGE);
+#endif
         clear();
     }
     void clear() {
