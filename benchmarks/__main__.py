@@ -9,6 +9,7 @@ import argparse
 import importlib.util
 import json
 import platform
+import re
 import statistics
 import sys
 from collections.abc import Callable
@@ -164,9 +165,17 @@ CASES: dict[str, Callable[[], Row]] = {
 }
 
 
+def machine() -> str:
+    """The CPU as it names itself, and its cores."""
+    names = (
+        re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if Path("/proc/cpuinfo").exists() else []
+    )
+    return f"{(names or [platform.processor()])[0]}, {available_cores()} cores"
+
+
 def table_of(rows: list[Row]) -> Table:
     """What was measured, and whether it is what was aimed at."""
-    table = Table(box=None, title=f"{platform.processor() or platform.machine()}, {instruction_level()}")
+    table = Table(box=None, title=f"{machine()}, {instruction_level()}")
     for heading in ("work", "native", "× eager", "× JAX", "of FMA peak", "aims", "met"):
         table.add_column(heading, justify="left" if heading == "work" else "right")
     for row in rows:
@@ -198,7 +207,7 @@ def main() -> None:
         rows.append(CASES[name]())
         console.print(table_of(rows[-1:]))
     console.print(table_of(rows))
-    content = {"machine": platform.platform(), "level": instruction_level(), "rows": [asdict(row) for row in rows]}
+    content = {"machine": machine(), "level": instruction_level(), "rows": [asdict(row) for row in rows]}
     arguments.out.write_text(json.dumps(content, indent=1) + "\n")
     print(f"Wrote {arguments.out}", file=sys.stderr)  # noqa: T201
 

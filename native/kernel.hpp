@@ -16,7 +16,7 @@
 #include "matmul.hpp"
 #include "philox.hpp"
 
-constexpr long BLOCK_ROWS = 240;
+constexpr long BLOCK_ROWS = 144;
 constexpr float NORM_EPSILON = 1e-5f, BATCH_NORM_MOMENTUM = 0.1f;
 
 // Weights of dying neurons shrink by a constant factor each step; as denormals they would make the CPU crawl.

@@ -35,12 +35,22 @@ def test_without_corruption_it_groks_within_84_steps() -> None:
     assert result.final.test_accuracy == pytest.approx(1, abs=0.01)
 
 
-@pytest.mark.verify
-def test_strong_decay_inverts_fully() -> None:
-    result = run(RunSpec().updated({"optimizer.weight_decay": 15.0, "training.steps": 500}))
-    assert result.phase == "full_inversion"
-    assert result.final.train_accuracy == pytest.approx(0.654, abs=0.02)
-    assert result.final.mean_ipr == pytest.approx(0.65, abs=0.05)
+@pytest.mark.parametrize(
+    ("decay", "steps", "train", "test", "phase"),
+    [
+        (0.0, 1000, 0.978, 0.983, "coexistence"),
+        (5.0, 500, 0.786, 1.0, "partial_inversion"),
+        (15.0, 500, 0.654, 1.0, "full_inversion"),
+    ],
+)
+def test_weight_decay_at_the_paper_s_standard_point(
+    decay: float, steps: int, train: float, test: float, phase: str
+) -> None:
+    """α .5, ξ .35; single runs with other seeds move by about .02."""
+    result = run(RunSpec().updated({"optimizer.weight_decay": decay, "training.steps": steps}))
+    assert result.phase == phase
+    assert result.final.train_accuracy == pytest.approx(train, abs=0.03)
+    assert result.final.test_accuracy == pytest.approx(test, abs=0.03)
 
 
 @pytest.mark.verify

@@ -1,0 +1,41 @@
+"""`python -m benchmarks.document`: put the measured numbers of benchmarks/results.json into docs/performance.md."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+DOCUMENT = Path("docs/performance.md")
+RESULTS = Path("benchmarks/results.json")
+
+
+def markdown_table(content: dict[str, Any]) -> str:
+    """The rows as a table, with what was aimed at."""
+    lines = [
+        f"Measured on {content['machine']}, instruction level {content['level']}.",
+        "",
+        "| work | native | × eager (aim) | × JAX (aim) | of the FMA peak (aim) |",
+        "|---|---|---|---|---|",
+    ]
+    for row in content["rows"]:
+        cells = [row["work"], f"{row['native']:.4g} {row['unit']}"]
+        for baseline in ("eager", "jax"):
+            ratio = f"{row['native'] / row[baseline]:.2f}" if row[baseline] else ""
+            aim = row[f"target_{baseline}"]
+            cells.append(f"{ratio} ({aim:g})" if aim and ratio else ratio)
+        share = f"{row['of_peak']:.0%}" if row["of_peak"] else ""
+        cells.append(f"{share} ({row['target_peak']:.0%})" if share else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Replace what stands between the marks."""
+    table = markdown_table(json.loads(RESULTS.read_text()))
+    text = DOCUMENT.read_text(encoding="utf-8")
+    marked = re.compile(r"(<!-- results -->\n).*?(\n<!-- end of results -->)", re.DOTALL)
+    DOCUMENT.write_text(marked.sub(lambda match: match[1] + table + match[2], text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
