@@ -38,8 +38,19 @@ def test_the_first_steps_follow_the_recorded_trace(name: str, engine: str) -> No
         assert ours.corrupted_accuracy == pytest.approx(theirs["corrupted_acc"], abs=0.002)
 
 
-@pytest.mark.parametrize("engine", ["native", pytest.param("torch", marks=pytest.mark.verify)])
-@pytest.mark.parametrize("name", PHASES)
+# Rounding grows: with ReLU two runs that differ by it alone end up to .03 apart, so there the engine that rounds as the
+# authors' program does is the one that every test run holds to their figures.
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("wd0", "native"),
+        ("wd5", "native"),
+        ("relu_wd5", "torch"),
+        pytest.param("wd0", "torch", marks=pytest.mark.verify),
+        pytest.param("wd5", "torch", marks=pytest.mark.verify),
+        pytest.param("relu_wd5", "native", marks=pytest.mark.verify),
+    ],
+)
 def test_a_whole_run_ends_as_the_recorded_one(name: str, engine: str) -> None:
     trace, spec = trace_and_spec(name)
     result = run(spec, engine=engine)
@@ -48,7 +59,8 @@ def test_a_whole_run_ends_as_the_recorded_one(name: str, engine: str) -> None:
     end = trace["curve"][-1]
     assert result.final.train_accuracy == pytest.approx(end["train_acc"], abs=0.03)
     assert result.final.test_accuracy == pytest.approx(end["test_acc"], abs=0.03)
-    assert result.final.corrupted_accuracy == pytest.approx(end["corrupted_acc"], abs=0.03)
+    # .03 of all training examples is .03/ξ of the corrupted ones, and the others are all answered as trained.
+    assert result.final.corrupted_accuracy == pytest.approx(end["corrupted_acc"], abs=0.03 / trace["xi"])
     assert result.final.norm_u == pytest.approx(trace["norms"]["U"], rel=0.03)
     assert result.final.norm_w == pytest.approx(trace["norms"]["W"], rel=0.03)
     assert result.neurons is not None
