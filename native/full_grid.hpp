@@ -86,7 +86,8 @@ double full_grid_gradient() {
 // XᵀX. The left factor is read across panels, so it is a copy in plain rows.
 void gram(const float* x, Rows& out) {
     for (long i = 0; i < p_; i++)
-        for (long k = 0; k < width_; k++) plain_.data()[i * width_ + k] = x[weights_.place(i, k)];
+        for (long k = 0; k < width_; k += PANEL)
+            std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * width_ + k);
     multiply(config_.width, config_.width, p_, {plain_.data(), 1, width_, PANEL * width_}, right_matrix(x),
              out.product(), false);
 }
@@ -174,18 +175,21 @@ void add_linear_part() {
     for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
         const float *u = weights_.u() + panel, *v = weights_.v() + panel, *w = weights_.w() + panel;
         float *du = gradients_.u() + panel, *dv = gradients_.v() + panel, *dw = gradients_.w() + panel;
-        for (long row = 0; row < training_.count();) {
-            const long m = training_.m[size_t(row)];
-            Vector sums[TILE_VECTORS] = {};
-            for (; row < training_.count() && training_.m[size_t(row)] == m; row++) {
-                const long n = training_.n[size_t(row)] * PANEL, label = training_.label[size_t(row)] * PANEL;
+        const int32_t *ms = training_.m.data(), *ns = training_.n.data(), *labels = training_.label.data();
+        for (long row = 0, count = training_.count(); row < count;) {
+            const int32_t m = ms[row];
+            Vector own[TILE_VECTORS], sums[TILE_VECTORS] = {};
+            for (int i = 0; i < TILE_VECTORS; i++) own[i] = load(u + m * PANEL + i * VECTOR_FLOATS);
+            for (; row < count && ms[row] == m; row++) {
+                const float *other = v + ns[row] * PANEL, *output = w + labels[row] * PANEL;
+                float *dother = dv + ns[row] * PANEL, *doutput = dw + labels[row] * PANEL;
 #pragma GCC unroll 8
                 for (int i = 0; i < TILE_VECTORS; i++) {
                     const long at = i * VECTOR_FLOATS;
-                    const Vector z = load(u + m * PANEL + at) + load(v + n + at), dz = -2 * z * load(w + label + at);
+                    const Vector z = own[i] + load(other + at), dz = -2 * z * load(output + at);
                     sums[i] += dz;
-                    add(dv + n + at, dz);
-                    add(dw + label + at, -z * z);
+                    add(dother + at, dz);
+                    add(doutput + at, -z * z);
                 }
             }
             for (int i = 0; i < TILE_VECTORS; i++) add(du + m * PANEL + i * VECTOR_FLOATS, sums[i]);

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
@@ -59,6 +60,7 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
         return
     dead = result.neurons.dead
     axes.hist(result.neurons.neuron_ipr[~dead], bins=_IPR_BINS.tolist(), color="#56B4E9", edgecolor="#1a5276")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     note = f"mean {result.neurons.mean_ipr:.2f}"
     if dead.any():
         note += f"\n{int(dead.sum())} dead"
