@@ -14,8 +14,9 @@
 
 std::optional<Examples> complement_;
 Buffer a_, b_, ga_, gb_;                                  // [p, outputs_], plain rows
+Buffer aw_, bw_;                                          // a W and b W: as large as U
 Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]
-Rows gram_u_, gram_v_, gram_w_, mixed_;                   // [N, N]
+Rows gram_u_, gram_v_, gram_w_, mixed_;                   // [N, N]; of the symmetric gram_*, the upper half
 
 // The pairs that are not in the training set, if going over them is less work than going over those that are.
 std::optional<Examples> find_complement() const {
@@ -41,7 +42,7 @@ std::optional<Examples> find_complement() const {
 
 void allocate_full_grid() {
     for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config_.width, width_);
-    for (Buffer* matrix : {&squares_, &products_, &plain_}) *matrix = Buffer(weights_.rows * width_);
+    for (Buffer* matrix : {&squares_, &products_, &plain_, &aw_, &bw_}) *matrix = Buffer(weights_.rows * width_);
     for (Buffer* matrix : {&a_, &b_, &ga_, &gb_}) *matrix = Buffer(p_ * outputs_);
     for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
 }
@@ -59,8 +60,10 @@ double full_grid_gradient() {
     logits_of_squares(v, b_);
     grid_sums(u, column_v_, a_, b_, ga_);
     grid_sums(v, column_u_, b_, a_, gb_);
-    input_gradient(u, v, a_, b_, ga_, column_v_, gram_v_, gradients_.u());
-    input_gradient(v, u, b_, a_, gb_, column_u_, gram_u_, gradients_.v());
+    times_w(a_, aw_);
+    times_w(b_, bw_);
+    input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
+    input_gradient(v, u, bw_, aw_, gb_, column_u_, gram_u_, gradients_.v());
     output_gradient(u, a_, ga_, column_v_);
     output_gradient(v, b_, gb_, column_u_);
     multiply_elements(gram_u_, gram_v_);
@@ -83,19 +86,29 @@ double full_grid_gradient() {
     return (quadratic + 2 * linear + n) / (n * double(p_));
 }
 
-// XᵀX. The left factor is read across panels, so it is a copy in plain rows.
+// XᵀX, as far as the panels on the diagonal. The left factor is read across panels, so it is a copy in plain rows.
 void gram(const float* x, Rows& out) {
     for (long i = 0; i < p_; i++)
         for (long k = 0; k < width_; k += PANEL)
             std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * width_ + k);
-    multiply(config_.width, config_.width, p_, {plain_.data(), 1, width_, PANEL * width_}, right_matrix(x),
-             out.product(), false);
+    const Left transposed{plain_.data(), 1, width_, PANEL * width_};
+    for (long k = 0; k < width_; k += PANEL)
+        multiply(std::min(k + PANEL, config_.width), PANEL, p_, transposed, {x + k / PANEL * matrix_panel_, PANEL, 0},
+                 {out.at(0, k), PANEL, 0}, false);
 }
 
-// mixed_ = 4 X∘Y
+// mixed_ = 4 X∘Y, both halves, of symmetric X and Y that have the upper one.
 void multiply_elements(Rows& x, Rows& y) {
-    float *out = mixed_.values.data(), *left = x.values.data(), *right = y.values.data();
-    for (long i = 0; i < mixed_.values.size(); i++) out[i] = 4 * left[i] * right[i];
+    for (long k = 0; k < width_; k += PANEL) {
+        const long rows = std::min(k + PANEL, config_.width);
+        float *out = mixed_.at(0, k), *left = x.at(0, k), *right = y.at(0, k);
+        for (long i = 0; i < rows * PANEL; i++) out[i] = 4 * left[i] * right[i];
+        for (long above = 0; above < k; above += PANEL) {
+            float *from = mixed_.at(above, k), *to = mixed_.at(k, above);
+            for (long row = 0; row < std::min(PANEL, config_.width - k); row++)
+                for (long at = 0; at < PANEL; at++) to[row * PANEL + at] = from[at * PANEL + row];
+        }
+    }
 }
 
 // `visit(place, column)` for all weights of a matrix, panel by panel, row by row.
@@ -139,24 +152,21 @@ void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buff
     }
 }
 
+void times_w(Buffer& left, Buffer& out) {
+    multiply(p_, config_.width, p_, left_logits(left), right_matrix(weights_.w()), matrix_product(out.data()), false);
+}
+
 // 2X∘(sums W) + 2[(own W)∘columns + s((other W)∘Y)] + 4 X[(WᵀW)∘(YᵀY)]
-void input_gradient(float* x, const float* y, Buffer& own, Buffer& other, Buffer& sums, Buffer& columns, Rows& gram_y,
+void input_gradient(float* x, const float* y, Buffer& own_w, Buffer& other_w, Buffer& sums, Buffer& columns, Rows& gram_y,
                     float* out) {
-    const long N = config_.width;
-    const auto times_w = [&](Buffer& left) {
-        multiply(p_, N, p_, left_logits(left), right_matrix(weights_.w()), matrix_product(products_.data()), false);
-    };
-    const float *product = products_.data(), *column = columns.data();
+    const float *own = own_w.data(), *other = other_w.data(), *column = columns.data(), *product = products_.data();
     std::vector<float> shared_sums(static_cast<size_t>(width_));
     float* shared = shared_sums.data();
-    times_w(other);
-    for_each_weight([&](long i, long k) { shared[k] += 2 * product[i] * y[i]; });
-    times_w(sums);
-    for_each_weight([&](long i, long k) { out[i] += 2 * x[i] * product[i] + shared[k]; });
-    times_w(own);
-    for_each_weight([&](long i, long k) { out[i] += 2 * product[i] * column[k]; });
+    for_each_weight([&](long i, long k) { shared[k] += other[i] * y[i]; });
+    times_w(sums, products_);
+    for_each_weight([&](long i, long k) { out[i] += 2 * (x[i] * product[i] + own[i] * column[k] + shared[k]); });
     multiply_elements(gram_w_, gram_y);
-    multiply(p_, N, N, left_matrix(x), mixed_.right(), matrix_product(out), true);
+    multiply(p_, config_.width, config_.width, left_matrix(x), mixed_.right(), matrix_product(out), true);
 }
 
 // dW += sumsᵀ(X∘X) + 2(ownᵀX)∘columns

@@ -4,7 +4,8 @@ static double fma_peak(double seconds) {
     constexpr int CHAINS = 12;  // more than a core has in flight, few enough for 16 registers
     constexpr long REPEATS = 100000;
     Vector sums[CHAINS];
-    for (int i = 0; i < CHAINS; i++) sums[i] = Vector{} + float(i);
+    // From 1 on a chain would stay at 1, and the compiler would see it and leave the chain out.
+    for (int i = 0; i < CHAINS; i++) sums[i] = Vector{} + float(2 + i);
     const Vector factor = Vector{} + 0.999f, term = Vector{} + 0.001f;
     const auto start = std::chrono::steady_clock::now();
     double operations = 0, elapsed = 0;
