@@ -259,10 +259,21 @@ private:
             for (; q < p_; q++) norm += f[q] * f[q];
             return (norm - 2 * double(f[label]) + 1) / double(p_);  // Σ(f − e_y)² = Σf² − 2f_y + 1
         }
-        const float largest = *std::max_element(f, f + p_), own = f[label];
-        for (long q = 0; q < p_; q++) powers[q] = exp_negative(f[q] - largest);
-        total = 0;
-        for (long q = 0; q < p_; q++) total += powers[q];
+        // Lanes apart: one chain of 97 additions would wait for each of them.
+        const float own = f[label];
+        Vector highest = Vector{} + f[0], sums{};
+        long q = 0;
+        for (; q + VECTOR_FLOATS <= p_; q += VECTOR_FLOATS) {
+            const Vector next = load(f + q);
+            highest = next > highest ? next : highest;
+        }
+        float largest = highest[0];
+        for (int i = 1; i < VECTOR_FLOATS; i++) largest = std::max(largest, highest[i]);
+        for (; q < p_; q++) largest = std::max(largest, f[q]);
+        for (q = 0; q < p_; q++) powers[q] = exp_negative(f[q] - largest);
+        for (q = 0; q + VECTOR_FLOATS <= p_; q += VECTOR_FLOATS) sums += load(powers + q);
+        total = sum(sums);
+        for (; q < p_; q++) total += powers[q];
         return std::log(double(total)) + largest - own;
     }
 
