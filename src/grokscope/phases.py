@@ -26,6 +26,11 @@ class Phase(StrEnum):
         """The phase as the paper writes it."""
         return self.value.replace("_", " ").title()
 
+    @property
+    def color(self) -> str:
+        """Its colour in every picture."""
+        return _COLORS[self]
+
     def describe(self) -> str:
         """One sentence in plain words.
 
@@ -47,6 +52,14 @@ class Phase(StrEnum):
                 return self.describe()
 
 
+_COLORS = {  # apart in lightness as well as in hue
+    Phase.COEXISTENCE: "#f4d35e",
+    Phase.PARTIAL_INVERSION: "#8fc97a",
+    Phase.FULL_INVERSION: "#2a8c6b",
+    Phase.MEMORIZATION: "#3f5fa8",
+    Phase.FORGETTING: "#b0413e",
+    Phase.CONFUSION: "#9a9a9a",
+}
 _DESCRIPTIONS = {
     Phase.COEXISTENCE: "The network has found the rule and, beside it, memorises the corrupted labels.",
     Phase.PARTIAL_INVERSION: "The network has found the rule and gives the true answer for some of the corrupted "

@@ -1,4 +1,4 @@
-"""Pictures of single runs: curves, IPR histograms, and both on one page."""
+"""Pictures of single runs (curves, IPR histograms) and of sweeps (phase diagrams)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,11 +6,17 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.errors import GrokscopeError
+from grokscope.phases import Phase
 from grokscope.result import RunResult
+from grokscope.sweep.diagram import DIVERGED, OUTCOMES, Panel, PhaseDiagram
+from grokscope.sweep.plan import Axis
 
 STYLE = Path(__file__).with_name("grokscope.mplstyle")
 
@@ -65,6 +71,111 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
     if dead.any():
         note += f"\n{int(dead.sum())} dead"
     axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Figure:
+    """One column for each panel; above the phases, if wanted, the train and the test accuracies."""
+    count, rows = len(diagram.panels), 3 if accuracies else 1
+    with plt.style.context(STYLE):
+        figure = Figure(figsize=(1.6 + 2.9 * count, 0.9 + 2.9 * rows))
+        grid = figure.subplots(rows, count, squeeze=False, sharex=True, sharey=True)
+        for column, panel in enumerate(diagram.panels):
+            grid[0, column].set_title(_panel_title(panel) or diagram.plan.name)
+            if accuracies:
+                for row, kind in enumerate(("train", "test")):
+                    values = [[getattr(cell, f"{kind}_accuracy") for cell in cells] for cells in panel.cells]
+                    image = grid[row, column].imshow(
+                        np.array(values, dtype=float), vmin=0, vmax=1, cmap="viridis", origin="lower", aspect="auto"
+                    )
+                    grid[row, column].grid(visible=False)
+                    if column == count - 1:
+                        figure.colorbar(image, ax=grid[row], label=f"{kind} accuracy", shrink=0.9)
+            _draw_phases(grid[-1, column], panel)
+            _label_ticks(grid[-1, column], diagram.columns, diagram.rows)
+        for axes in grid[-1]:
+            axes.set_xlabel(_axis_label(diagram.columns))
+        if diagram.rows:
+            for axes in grid[:, 0]:
+                axes.set_ylabel(_axis_label(diagram.rows))
+        figure.legend(handles=_phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * count))
+    return figure
+
+
+_MISSING = "#ffffff"
+_OUTCOME_COLORS = {**{phase.value: phase.color for phase in Phase}, DIVERGED: "#000000"}
+_FIELD_LABELS = {
+    "task.data_fraction": "data fraction α",
+    "task.corruption": "corruption fraction ξ",
+    "optimizer.weight_decay": "weight decay",
+    "optimizer.learning_rate": "learning rate",
+}
+
+
+def _draw_phases(axes: Axes, panel: Panel) -> None:
+    """Colours for outcomes, and marks for what needs a word: inferred, disagreeing, failed, missing."""
+    codes = np.array([[OUTCOMES.index(cell.outcome) if cell.outcome else -1 for cell in row] for row in panel.cells])
+    colors = ListedColormap([_MISSING, *(_OUTCOME_COLORS[outcome] for outcome in OUTCOMES)])
+    axes.imshow(codes, cmap=colors, vmin=-1.5, vmax=len(OUTCOMES) - 0.5, origin="lower", aspect="auto")
+    axes.grid(visible=False)
+    cells = [(x, y, cell) for y, row in enumerate(panel.cells) for x, cell in enumerate(row)]
+    inferred = [Rectangle((x - 0.5, y - 0.5), 1, 1) for x, y, cell in cells if cell.source == "inferred"]
+    axes.add_collection(PatchCollection(inferred, facecolor="none", edgecolor="0.25", hatch="////", linewidth=0))
+    for chosen, marker in (
+        (
+            [(x, y) for x, y, cell in cells if cell.source == "missing"],
+            {"marker": ".", "color": "0.7", "markersize": 2},
+        ),
+        ([(x, y) for x, y, cell in cells if cell.source == "failed"], {"marker": "x", "color": "#c00000"}),
+        (
+            [(x, y) for x, y, cell in cells if not cell.seeds_agree],
+            {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black", "markeredgewidth": 0.6},
+        ),
+    ):
+        axes.plot(*zip(*chosen, strict=True) if chosen else ([], []), linestyle="", **marker)
+
+
+def _phase_handles(diagram: PhaseDiagram) -> list[Patch]:
+    """The phases in the paper's order, then what else occurs."""
+    cells = list(diagram.all_cells())
+    handles = [Patch(color=phase.color, label=phase.label) for phase in Phase]
+    if any(cell.outcome == DIVERGED for cell in cells):
+        handles.append(Patch(color=_OUTCOME_COLORS[DIVERGED], label="Diverged"))
+    if any(cell.source == "inferred" for cell in cells):
+        handles.append(Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0, label="inferred, not run"))
+    if any(cell.source == "missing" for cell in cells):
+        handles.append(Patch(facecolor=_MISSING, edgecolor="0.7", label="· not run yet"))
+    if any(cell.source == "failed" for cell in cells):
+        handles.append(Patch(facecolor=_MISSING, edgecolor="#c00000", label="× failed"))
+    if any(not cell.seeds_agree for cell in cells):
+        handles.append(Patch(facecolor=_MISSING, edgecolor="black", label="○ seeds disagree"))
+    return handles
+
+
+def _label_ticks(axes: Axes, columns: Axis, rows: Axis | None) -> None:
+    axes.set_xticks(*_ticks(columns))
+    axes.set_yticks(*_ticks(rows) if rows else ([], []))
+
+
+def _ticks(axis: Axis) -> tuple[list[int], list[str]]:
+    """At most six labels: the ends, and evenly spaced ones between."""
+    step = max(1, -(-(len(axis) - 1) // 5))
+    places = list(range(0, len(axis), step))
+    values = [
+        ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in axis.points[i]) for i in places
+    ]
+    return places, values
+
+
+def _axis_label(axis: Axis) -> str:
+    return ", ".join(_field_label(path) for path in axis.fields)
+
+
+def _field_label(path: str) -> str:
+    return _FIELD_LABELS.get(path, path.partition(".")[2].replace("_", " "))
+
+
+def _panel_title(panel: Panel) -> str:
+    return ", ".join(f"{_field_label(path)} {value}" for path, value in panel.fields.items())
 
 
 def settings_line(result: RunResult) -> str:

@@ -9,6 +9,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Measurement, NeuronSpectra
 from grokscope.models import Weights
@@ -98,6 +99,15 @@ class RunResult:
             "final": row_to_dict(self.final) if self.curve else None,
             "curve": [row_to_dict(row) for row in self.curve],
         }
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run under way: enough to go on exactly as if it had not been interrupted."""
+
+    state: TrainingState
+    curve: tuple[Measurement, ...]
+    seconds: float  # that the run has taken so far
 
 
 def row_to_dict(row: Measurement) -> dict[str, float | int | None]:

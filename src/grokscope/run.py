@@ -14,14 +14,17 @@ import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from grokscope.engines import Engine, initial_state, make_engine
 from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra, take_measurement
 from grokscope.models import Weights
 from grokscope.phases import Phase, classify
-from grokscope.result import RunResult
+from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.tasks import Dataset, make_dataset
+
+PAUSE_SECONDS = 0.5  # the longest that training goes on before somebody may look at it, if a step is not longer
 
 
 def execute(
@@ -30,28 +33,35 @@ def execute(
     engine: str = "auto",
     device: str = "cpu",
     on_measurement: Callable[[Measurement, NeuronSpectra], None] | None = None,
+    start: Checkpoint | None = None,
+    on_pause: Callable[[Callable[[], Checkpoint]], None] | None = None,
 ) -> RunResult:
     """Train the network that `spec` describes, measure it on the way, and name its phase.
 
     `on_measurement` sees every row of the curve when it is taken, and with it the spectra of all neurons, of which
-    the result keeps only the last.
+    the result keeps only the last. `on_pause` is called several times a second, unless a single step takes longer, with
+    a function that makes a checkpoint; `start` goes on from one, to the same result as without the interruption.
     """
-    started = time.perf_counter()
+    started = time.perf_counter() - (start.seconds if start else 0)
     dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
-    trainer = make_engine(spec, dataset, initial_state(spec), engine, device)
+    trainer = make_engine(spec, dataset, start.state if start else initial_state(spec), engine, device)
 
-    curve: list[Measurement] = []
+    curve: list[Measurement] = list(start.curve) if start else []
     spectra = None
     diverged_step = None
+    measured = set(spec.training.measured_steps())
     for losses in train(trainer, spec.training):
         diverged_step = _first_bad_step(losses, trainer.step)
         if diverged_step is not None:
             break
-        weights = trainer.weights()
-        spectra = neuron_spectra(weights, spec.task.operation)
-        curve.append(_measure(trainer, float(losses[-1]), weights, spectra, dataset))
-        if on_measurement is not None:
-            on_measurement(curve[-1], spectra)
+        if trainer.step in measured:
+            weights = trainer.weights()
+            spectra = neuron_spectra(weights, spec.task.operation)
+            curve.append(_measure(trainer, float(losses[-1]), weights, spectra, dataset))
+            if on_measurement is not None:
+                on_measurement(curve[-1], spectra)
+        if on_pause is not None and trainer.step < spec.training.steps:
+            on_pause(lambda: Checkpoint(trainer.state(), tuple(curve), time.perf_counter() - started))
     if diverged_step is None and not math.isfinite(curve[-1].test_loss):
         diverged_step = trainer.step  # there was no further step whose loss would have shown it
 
@@ -69,14 +79,23 @@ def execute(
     )
 
 
-def train(trainer: Engine, training: TrainingSpec) -> Iterator[np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Advance from one measured step to the next; yields the losses of the steps between."""
-    for step in training.measured_steps():
-        if step > trainer.step:
-            yield trainer.advance(step - trainer.step)
+def train(trainer: Engine, training: TrainingSpec) -> Iterator[npt.NDArray[np.float64]]:
+    """Advance to the last step, pausing at every measured one and where the time is up; yields the losses since."""
+    at_once = 1  # steps between pauses; what a step costs shows only when it is taken
+    for goal in training.measured_steps():
+        while trainer.step < goal:
+            count = min(goal - trainer.step, at_once)
+            started = time.perf_counter()
+            losses = trainer.advance(count)
+            elapsed = time.perf_counter() - started
+            if elapsed < PAUSE_SECONDS / 2:
+                at_once = max(at_once, 2 * count)
+            elif elapsed > PAUSE_SECONDS:
+                at_once = max(1, count // 2)
+            yield losses
 
 
-def _first_bad_step(losses: np.ndarray[tuple[int], np.dtype[np.float64]], last_step: int) -> int | None:
+def _first_bad_step(losses: npt.NDArray[np.float64], last_step: int) -> int | None:
     bad = np.flatnonzero(~np.isfinite(losses))
     return int(last_step - len(losses) + 1 + bad[0]) if len(bad) else None
 

@@ -223,7 +223,7 @@ class RunSpec(_Section):
         >>> RunSpec().updated_from_text({"task.modulus": "31", "task.corrupted_operands": "3,4"}).task.modulus
         31
         """
-        return self.updated({path: _value_of(path, text) for path, text in fields.items()})
+        return self.updated({path: value_from_text(path, text) for path, text in fields.items()})
 
     def with_batches_of(self, size: int) -> "RunSpec":
         """The paper's mini-batches: steps · 256/B at a learning rate · √(B/256), so every B sees as much data.
@@ -354,7 +354,7 @@ def _field_info(cls: type[_Section], field: str) -> FieldInfo:
     return FieldInfo("list of whole numbers" if origin is tuple else "table of fields", (), info.default)
 
 
-def _value_of(path: str, text: str) -> object:
+def value_from_text(path: str, text: str) -> object:
     """The value that `text` stands for in this field; the text itself where it stands for none, to be refused."""
     try:
         match field_of(path).kind:

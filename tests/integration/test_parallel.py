@@ -2,92 +2,97 @@
 
 import os
 import signal
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.processes import children, is_running, start, wait_until
 
-from grokscope import GrokscopeError, RunResult, RunSpec, run
-from grokscope.sweep import Finished, Measured, run_all
+from grokscope import GrokscopeError, RunSpec, Store, run
+from grokscope.sweep import Failed, Finished, Measured, Started, run_all
 from grokscope.sweep.local import available_cores
 
 
-def finished(specs: list[RunSpec], workers: int) -> dict[int, RunResult]:
-    return {event.index: event.result for event in run_all(specs, workers=workers) if isinstance(event, Finished)}
-
-
-def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec) -> None:
+def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec, tmp_path: Path) -> None:
     specs = [tiny.updated({"training.seed": seed, "model.dropout": 0.2}) for seed in range(3)]
     alone = [run(spec).curve for spec in specs]
     for workers in (1, 2):
-        results = finished(specs, workers)
-        assert [results[index].curve for index in range(3)] == alone
+        store = tmp_path / str(workers)
+        finished = {event.index for event in run_all(specs, store, workers=workers) if isinstance(event, Finished)}
+        assert finished == {0, 1, 2}
+        assert [Store(store).load(spec.run_id).curve for spec in specs] == alone
 
 
-def test_every_measurement_is_reported(tiny: RunSpec) -> None:
-    events = list(run_all([tiny, tiny.updated({"training.seed": 1})]))
+def test_events_come_in_order(tiny: RunSpec, tmp_path: Path) -> None:
+    events = list(run_all([tiny, tiny.updated({"training.seed": 1})], tmp_path))
     for index in (0, 1):
-        steps = [event.measurement.step for event in events if isinstance(event, Measured) and event.index == index]
-        assert steps == sorted(steps)
-        assert set(steps) <= set(tiny.training.measured_steps())  # the last few may come after the result
-        assert len(steps) > 5
+        mine = [event for event in events if event.index == index]
+        assert isinstance(mine[0], Started)
+        assert isinstance(mine[-1], Finished)
+        steps = [event.measurement.step for event in mine if isinstance(event, Measured)]
+        assert steps == tiny.training.measured_steps()
 
 
-def test_nothing_to_do() -> None:
-    assert list(run_all([])) == []
+def test_nothing_to_do(tmp_path: Path) -> None:
+    assert list(run_all([], tmp_path)) == []
 
 
-def test_an_error_in_a_worker_is_raised_here(tiny: RunSpec) -> None:
-    with pytest.raises(GrokscopeError, match="engine = 'warp'"):
-        list(run_all([tiny], engine="warp"))
+def test_a_run_that_is_wanted_twice_is_done_once(tiny: RunSpec, tmp_path: Path) -> None:
+    events = list(run_all([tiny, tiny, tiny], tmp_path, workers=2))
+    assert sum(isinstance(event, Started) for event in events) == 1
+    assert {event.index for event in events if isinstance(event, Finished)} == {0, 1, 2}
 
 
-def children(pid: int) -> set[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return {int(child) for child in listed.stdout.split()}
+def test_batches_wait_for_each_other(tiny: RunSpec, tmp_path: Path) -> None:
+    specs = [tiny.updated({"training.seed": seed}) for seed in range(4)]
+    seen: list[int] = []
+
+    def batches() -> Iterator[list[int]]:
+        yield [2, 0]
+        seen.append(len(Store(tmp_path).all()))
+        yield [3]
+        seen.append(len(Store(tmp_path).all()))
+
+    events = list(run_all(specs, tmp_path, workers=2, batches=batches()))
+    assert {event.index for event in events if isinstance(event, Finished)} == {0, 2, 3}
+    assert seen == [2, 3]
 
 
-def is_running(pid: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(state) and not state.startswith("Z")
+def test_an_error_in_a_run_is_stored_and_the_others_go_on(tiny: RunSpec, tmp_path: Path) -> None:
+    specs = [tiny, tiny.updated({"model.activation": "gelu"}), tiny.updated({"training.seed": 1})]
+    events = list(run_all(specs, tmp_path, workers=1, engine="native"))
+    (failed,) = [event for event in events if isinstance(event, Failed)]
+    assert failed.index == 1
+    assert "engine = 'native' cannot run this" in failed.error
+    assert {event.index for event in events if isinstance(event, Finished)} == {0, 2}
+    (failure,) = Store(tmp_path).failures()
+    assert failure.traceback.startswith("Traceback (most recent call last)")
 
 
-def started_demo(cwd: Path) -> tuple[subprocess.Popen[str], set[int]]:
-    """The demo as soon as its workers are there."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "grokscope", "demo"],
-        cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    workers: set[int] = set()
-    while len(workers) < min(available_cores(), 3) + 1:  # workers, and the process that tracks their semaphores
-        assert process.poll() is None
-        time.sleep(0.1)
-        workers = children(process.pid)
-    return process, workers
+def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grokscope.sweep.local._work", len)  # fails in the new process, which can find it
+    with pytest.raises(GrokscopeError, match=r"a worker process ended with exit status 1"):
+        list(run_all([tiny], tmp_path))
 
 
-def test_ctrl_c_on_the_demo_stops_the_workers_too(tmp_path: Path) -> None:
-    process, workers = started_demo(tmp_path)
-    time.sleep(1)
+def test_ctrl_c_on_the_demo_keeps_what_was_done(tmp_path: Path) -> None:
+    process = start("demo", cwd=tmp_path)
+    index = tmp_path / "grokscope-runs" / "index.sqlite"
+    wait_until(lambda: index.exists() and len(Store(index.parent).running()) == min(available_cores(), 3), "runs start")
+    workers = children(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     output, errors = process.communicate(timeout=90)
     assert process.returncode == 130
     assert "Traceback" not in output + errors
-    assert "stopped" in errors
-    wait_for_end_of(workers)
+    assert "The same command goes on" in errors
+    wait_until(lambda: not any(is_running(pid) for pid in workers), "the workers end")
+    assert len(list((tmp_path / "grokscope-runs" / "checkpoints").iterdir())) == min(available_cores(), 3)
 
 
 def test_workers_do_not_outlive_a_killed_demo(tmp_path: Path) -> None:
-    process, workers = started_demo(tmp_path)
+    process = start("demo", cwd=tmp_path)
+    wait_until(lambda: len(children(process.pid)) > min(available_cores(), 3), "the workers are there")
+    workers = children(process.pid)
     process.kill()
     process.communicate()
-    wait_for_end_of(workers)
-
-
-def wait_for_end_of(workers: set[int]) -> None:
-    deadline = time.monotonic() + 30
-    while any(is_running(pid) for pid in workers):
-        assert time.monotonic() < deadline, "a worker outlived the demo"
-        time.sleep(0.1)
+    wait_until(lambda: not any(is_running(pid) for pid in workers), "the workers end")

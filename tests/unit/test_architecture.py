@@ -18,11 +18,11 @@ LEVELS = {
     "result": 4,
     "run": 5,
     "store": 5,
-    "plots": 5,
     "sweep": 6,
-    "experiments": 6,
-    "cli": 7,
-    "__main__": 8,
+    "plots": 7,
+    "experiments": 8,
+    "cli": 9,
+    "__main__": 10,
 }
 COMPILED = {"_native"}
 FACADE = "__init__"  # the public names, nothing else

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import grokscope as gs
-from grokscope.store import SCHEMA_VERSION
+from grokscope.store.schema import SCHEMA_VERSION
 
 
 @pytest.fixture

@@ -9,8 +9,11 @@ import typer
 import grokscope
 from grokscope.cli.demo import demo
 from grokscope.cli.options import help_without_command
+from grokscope.cli.phase_diagram import phase_diagram
 from grokscope.cli.runs import runs
 from grokscope.cli.show import show
+from grokscope.cli.status import status
+from grokscope.cli.sweep import sweep
 from grokscope.cli.train import train
 from grokscope.errors import GrokscopeError
 
@@ -24,6 +27,9 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(show)
+app.command()(sweep)
+app.command()(status)
+app.command()(phase_diagram)
 app.add_typer(runs, name="runs")
 app.command()(demo)
 

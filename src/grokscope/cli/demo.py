@@ -1,5 +1,6 @@
 """`grokscope demo`: the three networks of Figure 1."""
 
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +11,12 @@ from rich.table import Table
 
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
 from grokscope.cli.progress import RunsProgress
+from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
+from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store
-from grokscope.sweep import Finished, Measured, run_all
+from grokscope.sweep import Failed, Measured, run_all
 
 
 def demo(
@@ -34,22 +37,22 @@ def demo(
         check_engine(engine, "cpu", spec)
     opened = Store(store)
     started = time.perf_counter()
-    results: dict[str, RunResult] = {
-        spec.run_id: opened.load(run.run_id) for spec in specs if (run := opened.find(spec.run_id))
-    }
-    missing = [spec for spec in specs if spec.run_id not in results]
-    if results:
-        note(f"{len(results)} of {len(specs)} runs are in the store {store} already.")
+    missing = [spec for spec in specs if not opened.find(spec.run_id)]
+    if len(missing) < len(specs):
+        note(f"{len(specs) - len(missing)} of {len(specs)} runs are in the store {store} already.")
     names = [f"weight decay {spec.optimizer.weight_decay:g}" for spec in missing]
-    with RunsProgress(missing, names) as progress:
-        for event in run_all(missing, engine=engine):
+    with stop_on_request() as should_stop, RunsProgress(missing, names) as progress:
+        for event in run_all(missing, store, engine=engine, weights=True, should_stop=should_stop):
             match event:
                 case Measured(index, measurement):
                     progress.update(index, measurement)
-                case Finished(_, result):
-                    opened.save(result, weights=True)
-                    results[result.run_id] = result
+                case Failed(index, error):
+                    raise GrokscopeError(f"{names[index]} failed: {error}; `grokscope status` has the details")
+        if should_stop():
+            note("Stopped. The same command goes on.")
+            sys.exit(130)
 
+    results = {spec.run_id: opened.load(spec.run_id) for spec in specs}
     ordered = [results[spec.run_id] for spec in specs]
     Console().print(_table(ordered))
     typer.echo(f"Figure: {save_figure(fig01.draw(ordered), out)}")

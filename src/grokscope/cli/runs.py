@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +13,11 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
-from grokscope.errors import GrokscopeError
+from grokscope.errors import GrokscopeError, SpecError, did_you_mean
+from grokscope.phases import Phase
 from grokscope.result import RunResult
-from grokscope.store import Store, StoredRun, array_bytes
+from grokscope.spec import field_of, value_from_text
+from grokscope.store import Condition, Store, StoredRun, array_bytes
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
@@ -23,14 +26,25 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @runs.command("list")
-def list_runs(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
+def list_runs(
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="Only runs with FIELD=VALUE, or !=, <, <=, >, >=; several: all hold."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="The newest so many; 0 for all.")] = 100,
+    store: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+) -> None:
     """One line for each run in the store, oldest first.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
-    grokscope runs list --store my-runs
+    grokscope runs list --where phase=full_inversion --where "task.corruption>=0.3"
+
+    grokscope runs list --limit 0 --json
     """
-    stored = Store(store, create=False).all()
+    conditions = [_condition(text) for text in where or []]
+    found, stored = Store(store, create=False).search(conditions, limit or None)
     if as_json:
         typer.echo(json.dumps([_summary(run) for run in stored]))
         return
@@ -51,7 +65,10 @@ def list_runs(store: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -
     for run in stored:
         table.add_row(*_cells(run))
     Console(width=None if Console().is_terminal else 160).print(table)
-    note(f"{len(stored)} runs in {store}")
+    shown = (
+        f"The newest {len(stored)} of {found:,} runs; --limit 0 shows all" if len(stored) < found else f"{found} runs"
+    )
+    note(f"{shown} in {store}")
 
 
 @runs.command("show")
@@ -124,6 +141,33 @@ def delete_runs(
     for run_id in chosen:
         opened.delete(run_id)
         note(f"Deleted {run_id}")
+
+
+def _condition(text: str) -> Condition:
+    match = re.fullmatch(r"\s*([\w.]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text)
+    if match is None:
+        raise SpecError(f"--where = {text!r} is not allowed: must be such as task.corruption=0.2 or phase=confusion")
+    field, comparison, value = match.groups()
+    if field in _COLUMNS:
+        allowed = _COLUMNS[field]
+        if allowed and value not in allowed:
+            raise SpecError(
+                f"{field} = {value!r} is not allowed: must be one of {', '.join(allowed)}{did_you_mean(value, allowed)}"
+            )
+        return Condition(field, comparison, value)
+    if field_of(field).kind == "list of whole numbers":
+        raise SpecError(f"--where cannot compare {field}, which is a list")
+    wanted = None if value == "none" and field_of(field).default is None else value_from_text(field, value)
+    if isinstance(wanted, str) and field_of(field).kind != "choice":
+        raise SpecError(f"--where = {text!r} is not allowed: {field} is a {field_of(field).kind}")
+    return Condition(field, comparison, wanted)
+
+
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "phase": tuple(phase.value for phase in Phase),
+    "status": ("finished", "diverged"),
+    "engine": (),
+}
 
 
 def _cells(run: StoredRun) -> list[str]:

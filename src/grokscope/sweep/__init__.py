@@ -1,5 +1,5 @@
-"""Many runs."""
+"""Many runs: which ones, where they run, and what they show together."""
 
-from grokscope.sweep.local import Finished, Measured, run_all
+from grokscope.sweep.local import Failed, Finished, Measured, Started, run_all
 
-__all__ = ["Finished", "Measured", "run_all"]
+__all__ = ["Failed", "Finished", "Measured", "Started", "run_all"]

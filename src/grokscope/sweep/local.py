@@ -1,26 +1,48 @@
-"""Many runs at once in processes of this machine, one thread each.
+"""Many runs at once in processes of this machine, one thread each, on a store that survives all of them.
 
-for event in run_all(specs):
+for event in run_all(specs, store):
     match event:
         case Measured(index, measurement): ...
-        case Finished(index, result): ...
+        case Finished(index, phase, seconds): ...
+        case Failed(index, error): ...
+
+A worker claims a run in the store, goes on from its checkpoint if there is one, and saves the result itself: what
+it has saved is safe whatever happens to this process. Processes that share a store never do the same run twice.
 """
 
 import multiprocessing
 import os
-import queue
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.queues import Queue
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
+from pathlib import Path
 
+from grokscope.errors import GrokscopeError, StoreError
 from grokscope.measure import Measurement, NeuronSpectra
-from grokscope.result import RunResult
+from grokscope.phases import Phase
+from grokscope.result import Checkpoint
 from grokscope.run import execute
 from grokscope.spec import RunSpec
+from grokscope.store import Claim, Store
+
+CHECKPOINT_SECONDS = 30.0
+RENEW_SECONDS = 20.0  # well within what a lease lasts
+RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker has taken up a run."""
+
+    index: int
 
 
 @dataclass(frozen=True)
@@ -33,48 +55,102 @@ class Measured:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run is done."""
+    """A run is done and stored, here or by another process."""
 
     index: int
-    result: RunResult
+    phase: Phase | None  # None if it diverged
+    seconds: float
 
 
-class _StoppedError(Exception):
-    """Raised in a worker when its results are no longer wanted."""
+@dataclass(frozen=True)
+class Failed:
+    """A run ended with an exception, or its worker was killed. The store has the traceback."""
+
+    index: int
+    error: str
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A worker has started."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Another process is at work on the run."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """The run was given back, with a checkpoint if there was work to save."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class _StoreBroken:
+    """The store could not be written: nothing that goes on would be kept."""
+
+    error: str
+
+
+class _StopRequested(Exception):  # noqa: N818 (not an error)
+    """Raised inside a run whose worker was asked to stop, after the checkpoint."""
+
+
+Progress = Started | Measured | Finished | Failed
 
 
 def run_all(
-    specs: Sequence[RunSpec], *, workers: int | None = None, engine: str = "auto"
-) -> Iterator[Measured | Finished]:
+    specs: Sequence[RunSpec],
+    store: Path,
+    *,
+    workers: int | None = None,
+    engine: str = "auto",
+    weights: bool = False,
+    batches: Iterable[Sequence[int]] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Progress]:
     """Execute all specs, `workers` at a time (one per core if None), and report as they go.
 
-    Results do not depend on the number of workers. A run's exception is raised here. Leaving the loop early, by
-    Ctrl-C or otherwise, stops the workers at their next measurement.
+    Results do not depend on the number of workers. Runs that are in the store already are not done again. `batches`
+    are places in `specs`: the next batch is asked for when all runs of the one before are done, so it may depend on
+    how they ended. Once `should_stop()` is true the runs under way are checkpointed and given back. Leaving the loop
+    ends the workers at once, and so does the end of this process, however it comes.
     """
-    context = multiprocessing.get_context("spawn")
-    measurements: Queue[Measured] = context.Queue()
-    stop = context.Event()
-    with ProcessPoolExecutor(
-        max_workers=min(workers or available_cores(), max(len(specs), 1)),
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(measurements, stop),
-    ) as executor:
-        pending: dict[Future[RunResult], int] = {
-            executor.submit(_run_in_worker, index, spec, engine): index for index, spec in enumerate(specs)
-        }
-        try:
-            while pending:
-                done, _ = wait(pending, timeout=0.1, return_when=FIRST_COMPLETED)
-                yield from _drain(measurements)
-                for future in done:
-                    yield Finished(pending.pop(future), future.result())
-        finally:
-            stop.set()
-            executor.shutdown(wait=False, cancel_futures=True)
-            # A process does not end before what it has put into a queue is taken out.
-            for _ in _drain(measurements):
-                pass
+    remaining = iter([range(len(specs))] if batches is None else batches)
+    todo: deque[int] = deque()
+    held: deque[tuple[float, int]] = deque()  # when to ask again for which run
+    broken: str | None = None
+    with _pool(min(workers or available_cores(), max(len(specs), 1)), store, engine, weights) as pool:
+        while True:
+            stopping = broken is not None or should_stop()
+            if stopping:
+                pool.stop.set()
+            while held and held[0][0] <= time.monotonic():
+                todo.append(held.popleft()[1])
+            if not stopping:
+                pool.assign(todo, specs)
+            if not pool.busy and (stopping or not (todo or held)):
+                batch = None if stopping else next(remaining, None)
+                if batch is None:
+                    break
+                todo.extend(batch)
+                continue
+            for message in pool.messages(timeout=0.2):
+                match message:
+                    case _Held(index):
+                        held.append((time.monotonic() + RETRY_SECONDS, index))
+                    case _StoreBroken(error):
+                        broken = error
+                    case _Stopped():
+                        pass
+                    case _:
+                        yield message
+    if broken:
+        raise StoreError(broken)
 
 
 def available_cores() -> int:
@@ -82,24 +158,146 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _drain(measurements: "Queue[Measured]") -> Iterator[Measured]:
+# ---- the parent's side ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Worker:
+    process: SpawnProcess
+    pipe: "Connection[object, object]"
+    ready: bool = False
+    task: tuple[int, RunSpec] | None = None
+
+
+class _Pool:
+    """A fixed number of processes. One that dies is replaced, and its run noted as failed."""
+
+    def __init__(self, size: int, store: Path, engine: str, weights: bool) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self.stop = self._context.Event()
+        self._arguments = (self.stop, store, engine, weights)
+        self._store = store
+        with _one_thread_each():
+            self._workers = [self._start() for _ in range(size)]
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(theirs, *self._arguments), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    @property
+    def busy(self) -> bool:
+        return any(worker.task for worker in self._workers)
+
+    def assign(self, todo: deque[int], specs: Sequence[RunSpec]) -> None:
+        for worker in self._workers:
+            if worker.ready and worker.task is None and todo:
+                index = todo.popleft()
+                worker.task = (index, specs[index])
+                worker.pipe.send(worker.task)
+
+    def messages(self, timeout: float) -> Iterator[Progress | _Held | _Stopped | _StoreBroken]:
+        """What the workers have to say, at most `timeout` seconds from now."""
+        pipes = {worker.pipe: place for place, worker in enumerate(self._workers)}
+        for pipe in wait(list(pipes), timeout):
+            place = pipes[pipe]  # type: ignore[index]
+            worker = self._workers[place]
+            try:
+                message = worker.pipe.recv()
+            except (EOFError, OSError):
+                yield from self._replace(place)
+                continue
+            if isinstance(message, _Ready):
+                worker.ready = True
+                continue
+            if not isinstance(message, Started | Measured):
+                worker.task = None
+            yield message  # type: ignore[misc]
+
+    def _replace(self, place: int) -> Iterator[Failed]:
+        worker = self._workers[place]
+        worker.process.join()
+        code = worker.process.exitcode or 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        if worker.task is None:
+            raise GrokscopeError(f"a worker process {how} before it had a run; its own messages, above, say why")
+        index, spec = worker.task
+        reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
+        Store(self._store).save_failure(spec, reason, f"{reason}\n")
+        with _one_thread_each():
+            self._workers[place] = self._start()
+        yield Failed(index, reason)
+
+    def close(self) -> None:
+        """Idle workers see the end of their pipe; one that is still at work is not waited for."""
+        for worker in self._workers:
+            worker.pipe.close()
+            if worker.task:
+                worker.process.kill()
+        for worker in self._workers:
+            worker.process.join(timeout=10)
+            if worker.process.is_alive():
+                worker.process.kill()
+
+
+@contextmanager
+def _pool(size: int, store: Path, engine: str, weights: bool) -> Iterator[_Pool]:
+    pool = _Pool(size, store, engine, weights)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Libraries read these when a new process loads them; more threads than cores only wait for each other."""
+    wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+# ---- the worker's side ----------------------------------------------------------------------------------------------
+
+
+def _work(pipe: "Connection[object, object]", stop: Event, store: Path, engine: str, weights: bool) -> None:
+    """Take runs from the pipe until it is closed."""
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)  # the parent decides; it asks for a checkpoint first
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        opened = Store(store)
+    except StoreError as error:
+        _say(pipe, _StoreBroken(str(error)))
+        return
+    _say(pipe, _Ready())
     while True:
         try:
-            yield measurements.get_nowait()
-        except queue.Empty:
+            task: tuple[int, RunSpec] = pipe.recv()  # type: ignore[assignment]
+        except (EOFError, OSError):
             return
+        index, spec = task
+        try:
+            _say(pipe, _run_stored(pipe, stop, opened, index, spec, engine, weights))
+        except StoreError as error:
+            _say(pipe, _StoreBroken(str(error)))
 
 
-_measurements: "Queue[Measured]"
-_stop: Event
-
-
-def _start_worker(measurements: "Queue[Measured]", stop: Event) -> None:
-    """In each worker: leave Ctrl-C to the parent, do not outlive it, and keep the channels to it."""
-    global _measurements, _stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _measurements, _stop = measurements, stop
+def _say(pipe: "Connection[object, object]", message: object) -> None:
+    try:
+        pipe.send(message)
+    except OSError:
+        raise SystemExit(1) from None  # nobody listens any more; that is no failure of the run
 
 
 def _end_with_parent() -> None:
@@ -110,10 +308,50 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _run_in_worker(index: int, spec: RunSpec, engine: str) -> RunResult:
-    def report(measurement: Measurement, _: NeuronSpectra) -> None:
-        if _stop.is_set():
-            raise _StoppedError
-        _measurements.put(Measured(index, measurement))
+def _run_stored(
+    pipe: "Connection[object, object]",
+    stop: Event,
+    store: Store,
+    index: int,
+    spec: RunSpec,
+    engine: str,
+    weights: bool,
+) -> Finished | Failed | _Held | _Stopped:
+    """One run from claim to save."""
+    match store.claim(spec.run_id):
+        case Claim.HELD:
+            return _Held(index)
+        case Claim.DONE if run := store.find(spec.run_id):
+            return Finished(index, run.phase, run.seconds)
+    _say(pipe, Started(index))
+    saved = renewed = time.monotonic()
 
-    return execute(spec, engine=engine, on_measurement=report)
+    def keep(checkpoint: Callable[[], Checkpoint]) -> None:
+        nonlocal saved, renewed
+        now = time.monotonic()
+        if stop.is_set() or now - saved >= CHECKPOINT_SECONDS:
+            store.save_checkpoint(spec.run_id, checkpoint())
+            saved = now
+        if now - renewed >= RENEW_SECONDS:
+            store.renew(spec.run_id)
+            renewed = now
+        if stop.is_set():
+            raise _StopRequested
+
+    def report(measurement: Measurement, _: NeuronSpectra) -> None:
+        _say(pipe, Measured(index, measurement))
+
+    try:
+        start = store.load_checkpoint(spec.run_id)
+        result = execute(spec, engine=engine, on_measurement=report, start=start, on_pause=keep)
+    except _StopRequested:
+        store.release(spec.run_id)
+        return _Stopped(index)
+    except StoreError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        store.save_failure(spec, " ".join(reason.split()), traceback.format_exc())
+        return Failed(index, reason)
+    store.save(result, weights=weights)
+    return Finished(index, result.phase, result.seconds)

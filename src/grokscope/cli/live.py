@@ -1,0 +1,176 @@
+"""A sweep while it runs: in a terminal the phase diagram fills in, in a log there is a line for each finished run."""
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from grokscope.cli.options import note
+from grokscope.phases import Phase
+from grokscope.spec import RunSpec
+from grokscope.store import CellOutcome
+from grokscope.sweep import Failed, Finished, Started
+from grokscope.sweep.diagram import DIVERGED, diagram_axes, outcome_of
+from grokscope.sweep.estimate import relative_cost
+from grokscope.sweep.local import Progress
+from grokscope.sweep.plan import SEED, Plan
+
+FAILED, RUNNING, MISSING = "failed", "running", "missing"
+_COLORS = {phase.value: phase.color for phase in Phase} | {
+    DIVERGED: "#000000",
+    FAILED: "#ff00ff",
+    RUNNING: "#ffffff",
+    MISSING: "#303030",
+}
+
+
+class SweepDisplay:
+    """Shows the events of `run_all` over the cells of a plan."""
+
+    def __init__(self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome], todo: int) -> None:
+        self._plan, self._specs, self._axes = plan, specs, diagram_axes(plan)
+        self._outcomes: dict[int, str] = {cell.place: outcome for cell in cells if (outcome := outcome_of(cell))}
+        self._places: dict[tuple[tuple[int, ...], int, int], list[int]] = defaultdict(list)
+        for place in range(plan.size):
+            indices = plan.indices(place)
+            row = indices[self._axes.rows] if self._axes.rows is not None else 0
+            panel = tuple(indices[axis] for axis in self._axes.panels)
+            self._places[panel, indices[self._axes.columns], row].append(place)
+        self._panels = sorted({panel for panel, _, _ in self._places})
+        self._newest = self._panels[0]
+        self._todo, self._done, self._failed = todo, 0, 0
+        self._work_done, self._started = 0.0, time.monotonic()
+        self._work_left = sum(relative_cost(spec) for place, spec in enumerate(specs) if place not in self._outcomes)
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=4, transient=False)
+        self._terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        if self._terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._terminal:
+            self._live.stop()
+
+    def expect(self, runs: int) -> None:
+        """So many more runs were found to be necessary."""
+        self._todo += runs
+
+    def update(self, event: Progress) -> None:
+        """Take note of an event."""
+        match event:
+            case Started(index):
+                self._outcomes[index] = RUNNING
+                self._newest = self._panel_of(index)
+            case Finished(index, phase, seconds):
+                self._end(index, phase.value if phase else DIVERGED)
+                self._log(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
+            case Failed(index, error):
+                self._failed += 1
+                self._end(index, FAILED)
+                self._log(index, f"FAILED: {error}")
+
+    def _end(self, index: int, outcome: str) -> None:
+        self._outcomes[index] = outcome
+        self._done += 1
+        self._work_done += relative_cost(self._specs[index])
+
+    def _log(self, index: int, what: str) -> None:
+        if not self._terminal:
+            note(f"{self._done} of {self._todo}: {self._specs[index].run_id} {_point(self._plan, index)}: {what}")
+
+    def _panel_of(self, place: int) -> tuple[int, ...]:
+        indices = self._plan.indices(place)
+        return tuple(indices[axis] for axis in self._axes.panels)
+
+    # ---- drawing ------------------------------------------------------------------------------------------------
+
+    def _render(self) -> RenderableType:
+        columns = self._axes.size[0]
+        wide = 2 if (2 * columns + 3) * len(self._panels) <= self._console.width else 1
+        room = max(1, self._console.width // (wide * columns + 3))
+        first = max(0, min(self._panels.index(self._newest) - room // 2, len(self._panels) - room))
+        shown = self._panels[first : first + room]
+        grid = Table.grid(padding=(0, 3, 0, 0))
+        for _ in shown:
+            grid.add_column()
+        grid.add_row(*(self._title(panel) for panel in shown))
+        grid.add_row(*(self._panel(panel, wide) for panel in shown))
+        hidden = len(self._panels) - len(shown)
+        more = [Text(f"{hidden} more panels beside these", style="dim")] if hidden else []
+        return Group(grid, *more, self._legend(), self._summary())
+
+    def _title(self, panel: tuple[int, ...]) -> Text:
+        fields: dict[str, object] = {}
+        for axis, index in zip(self._axes.panels, panel, strict=True):
+            fields |= self._plan.axes[axis].at(index)
+        return Text(", ".join(f"{path.partition('.')[2]} {value}" for path, value in fields.items()) or self._plan.name)
+
+    def _panel(self, panel: tuple[int, ...], wide: int) -> Text:
+        """Two rows of cells to a line: the upper half of a character has one colour, the lower half another."""
+        columns, rows = self._axes.size
+        text = Text()
+        for row in range(rows - 1, -1, -2):
+            for column in range(columns):
+                upper = _COLORS[self._majority(panel, column, row)]
+                lower = _COLORS[self._majority(panel, column, row - 1)] if row else None
+                text.append("▀" * wide, style=f"{upper} on {lower}" if lower else upper)
+            text.append("\n")
+        text.rstrip()
+        return text
+
+    def _majority(self, panel: tuple[int, ...], column: int, row: int) -> str:
+        outcomes = Counter(
+            outcome for place in self._places[panel, column, row] if (outcome := self._outcomes.get(place))
+        )
+        return outcomes.most_common(1)[0][0] if outcomes else MISSING
+
+    def _legend(self) -> Text:
+        text = Text()
+        for outcome in dict.fromkeys([*(phase.value for phase in Phase), *self._outcomes.values(), MISSING]):
+            text.append("█ ", style=_COLORS[outcome]).append(f"{outcome.replace('_', ' ')}  ")
+        return text
+
+    def _summary(self) -> Text:
+        elapsed = time.monotonic() - self._started
+        text = Text(f"{self._done} of {self._todo} runs")
+        if self._failed:
+            text.append(f", {self._failed} failed", style="bold red")
+        if self._done:
+            left = (self._work_left - self._work_done) / self._work_done * elapsed if self._done < self._todo else 0
+            text.append(f", {self._done / elapsed * 60:.3g} a minute, {duration(left)} left")
+        return text
+
+
+def duration(seconds: float) -> str:
+    """In words, to two places.
+
+    >>> duration(4000), duration(95), duration(5)
+    ('1 h 6 min', '1 min 35 s', '5 s')
+    """
+    whole = round(seconds)
+    if whole >= 86400:
+        return f"{whole // 86400} d {whole % 86400 // 3600} h"
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
+
+
+def _point(plan: Plan, place: int) -> str:
+    """The fields of a cell in short, without the seed if there is only one."""
+    parts = []
+    for axis, index in zip(plan.axes, plan.indices(place), strict=True):
+        if len(axis) > 1 or axis.fields != (SEED,):
+            parts += [f"{path.partition('.')[2]} {value}" for path, value in axis.at(index).items()]
+    return ", ".join(parts)

@@ -1,0 +1,58 @@
+"""`grokscope phase-diagram`: the picture of a sweep, or its table."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.errors import GrokscopeError
+from grokscope.store import Store
+from grokscope.sweep.diagram import phase_diagram as diagram_of
+
+_PICTURES = (".png", ".pdf", ".svg")
+
+
+def phase_diagram(
+    sweep: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep that was started on the store.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write it: a picture (.png, .pdf, .svg) or the cells as .csv.",
+            show_default="grokscope-figures/SWEEP.png",
+        ),
+    ] = None,
+    accuracies: Annotated[
+        bool, typer.Option("--accuracies", help="With the train and test accuracies above, as in Figures 24 and 25.")
+    ] = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Draw the phase diagram of a sweep, also of one that is not finished: what is missing is shown as missing.
+
+    With several seeds a cell has the colour of the majority, and a dot where seeds disagree; the .csv has the
+    probability of each phase with its 95 % confidence interval. Cells that --refine inferred are hatched.
+
+    [bold]Examples[/bold]
+
+    grokscope phase-diagram fig3a --accuracies --out fig24.png
+
+    grokscope phase-diagram fig3a --out fig3a.csv
+    """
+    path = out or Path("grokscope-figures") / f"{sweep}.png"
+    if path.suffix not in (*_PICTURES, ".csv"):
+        raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .png, .pdf, .svg or .csv")
+    diagram = diagram_of(Store(store, create=False), sweep)
+    if path.suffix == ".csv":
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(diagram.to_csv(), encoding="utf-8")
+        except OSError as error:
+            raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
+        typer.echo(f"Table: {path.resolve()}")
+    else:
+        from grokscope.plots import draw_phase_diagram, save_figure
+
+        typer.echo(f"Figure: {save_figure(draw_phase_diagram(diagram, accuracies=accuracies), path)}")
+    sources = Counter(cell.source for cell in diagram.all_cells())
+    note(", ".join(f"{count} cells {source}" for source, count in sources.items()))

@@ -1,0 +1,238 @@
+"""`grokscope sweep`: many runs, as many at once as there are cores."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grokscope.cli.live import SweepDisplay, duration
+from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
+from grokscope.cli.stopping import stop_on_request
+from grokscope.engines import check_engine
+from grokscope.errors import GrokscopeError, SpecError, did_you_mean
+from grokscope.experiments import SWEEPS
+from grokscope.spec import RunSpec
+from grokscope.store import Store
+from grokscope.sweep import run_all
+from grokscope.sweep.diagram import diagram_axes, outcome_of, slices_of
+from grokscope.sweep.estimate import estimated_bytes, estimated_seconds
+from grokscope.sweep.local import available_cores
+from grokscope.sweep.plan import Plan
+from grokscope.sweep.refine import refine
+
+_WHAT = "What to run"
+_HOW = "Running"
+
+
+def sweep(
+    what: Annotated[
+        str, typer.Argument(metavar="SWEEP", help=f"A sweep of the paper ({', '.join(SWEEPS)}), or a .toml file.")
+    ],
+    fields: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Set a field of every run.", rich_help_panel=_WHAT),
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(metavar="AxB", help="Only A data fractions × B corruption fractions.", rich_help_panel=_WHAT),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Run every cell with so many seeds.", rich_help_panel=_WHAT)
+    ] = None,
+    refining: Annotated[
+        bool,
+        typer.Option("--refine", help="Run only cells near a boundary; infer the others.", rich_help_panel=_WHAT),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="What to call it in the store.", show_default="the sweep's or the file's name", rich_help_panel=_WHAT
+        ),
+    ] = None,
+    workers: Annotated[str, typer.Option(help="Runs at once; auto: one for each core.", rich_help_panel=_HOW)] = "auto",
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many runs.", rich_help_panel=_HOW)] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.", rich_help_panel=_HOW)
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try the failed runs again.", rich_help_panel=_HOW)
+    ] = False,
+    save_weights: Annotated[
+        bool, typer.Option("--save-weights", help="Keep the final networks.", rich_help_panel=_HOW)
+    ] = False,
+    engine: EngineOption = "auto",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Train a whole diagram of networks, and go on where an earlier sweep stopped.
+
+    Runs that are in the store are not done again, so the same command goes on after Ctrl-C, a crash or a power cut, to
+    exactly the results that it would have had without. A sweep file has a base spec and axes; see docs/sweeps.md.
+
+    [bold]Examples[/bold]
+
+    grokscope sweep fig3a --grid 5x5 --set task.modulus=31 --set model.width=128
+
+    grokscope sweep fig3a --dry-run
+
+    grokscope sweep my.toml --seeds 3 --refine --workers 8
+    """
+    count = _worker_count(workers)
+    plan = _plan(what)
+    if name is not None:
+        plan = Plan(name, plan.base, plan.axes, plan.derived)
+    plan = plan.with_fields(_assignments(fields or []))
+    if grid is not None:
+        plan = plan.with_grid(grid)
+    if seeds is not None:
+        plan = plan.with_seeds(seeds)
+    specs = list(plan.specs())
+    for spec in {(spec.model.activation): spec for spec in specs}.values():
+        check_engine(engine, "cpu", spec)
+
+    if dry_run:
+        _describe(plan, specs, store, count, engine, refining=refining, weights=save_weights)
+        return
+    opened = Store(store)
+    _record(opened, plan, specs, refined=refining)
+    if retry_failed:
+        note(f"{opened.forget_failures(plan.name)} failed runs will be tried again.")
+    _run(opened, plan, specs, count, engine, limit, refined=refining, weights=save_weights)
+
+
+def _plan(what: str) -> Plan:
+    if what in SWEEPS:
+        return SWEEPS[what]()
+    if what.endswith(".toml") or Path(what).exists():
+        return Plan.from_file(Path(what))
+    raise SpecError(
+        f"there is no sweep {what!r}: name one of {', '.join(SWEEPS)}, or a .toml file{did_you_mean(what, SWEEPS)}"
+    )
+
+
+def _assignments(texts: list[str]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if not equals:
+            raise SpecError(f"--set = {text!r} is not allowed: must be a field and its value, such as task.modulus=31")
+        if path in fields:
+            raise SpecError(f"--set names {path} twice")
+        fields[path.strip()] = value.strip()
+    return fields
+
+
+def _worker_count(text: str) -> int:
+    if text == "auto":
+        return available_cores()
+    if not text.isdigit() or int(text) < 1:
+        raise GrokscopeError(f"--workers = {text!r} is not allowed: must be auto or a number of at least 1")
+    return int(text)
+
+
+def _record(store: Store, plan: Plan, specs: Sequence[RunSpec], *, refined: bool) -> None:
+    before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
+    if before and before.definition != plan.to_dict():
+        note(
+            f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
+            "--name keeps both."
+        )
+    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
+
+
+def _describe(
+    plan: Plan, specs: list[RunSpec], path: Path, workers: int, engine: str, *, refining: bool, weights: bool
+) -> None:
+    known = {"finished": set[str](), "failed": set[str]()}
+    if (path / "index.sqlite").exists():
+        opened = Store(path, create=False)
+        known["finished"], known["failed"] = opened.finished_ids(), {failure.run_id for failure in opened.failures()}
+    unique = {spec.run_id: spec for spec in specs}
+    left = [spec for run_id, spec in unique.items() if run_id not in known["finished"]]
+    typer.echo(f"Sweep {plan.name}: {len(unique)} runs")
+    for axis in plan.axes:
+        values = [point[0] if len(point) == 1 else point for point in axis.points]
+        shown = ", ".join(map(str, values)) if len(values) <= 5 else f"{values[0]} … {values[-1]}"
+        typer.echo(f"  {', '.join(axis.fields):24} {len(axis):4}: {shown}")
+    failed = len(known["failed"].intersection(unique))
+    typer.echo(f"In the store {path}: {len(unique) - len(left)} done, {failed} failed, {len(left)} to do")
+    if left:
+        seconds = estimated_seconds(left, engine) / workers
+        size = estimated_bytes(left, weights=weights)
+        typer.echo(f"Time: about {duration(seconds)} with {workers} workers, as measured now on a few steps")
+        typer.echo(f"Disk: about {size / 1e6:.3g} MB")
+    if refining:
+        typer.echo("With --refine it will be fewer runs: how many shows only while it runs.")
+
+
+def _run(
+    store: Store,
+    plan: Plan,
+    specs: list[RunSpec],
+    workers: int,
+    engine: str,
+    limit: int | None,
+    *,
+    refined: bool,
+    weights: bool,
+) -> None:
+    cells = store.cells(plan.name)
+    places = {cell.run_id: cell.place for cell in reversed(cells) if cell.status is None}  # each run once
+    first = [] if refined else sorted(places.values())[:limit]
+    display = SweepDisplay(plan, specs, cells, len(first))
+    stopped, failed = False, 0
+
+    def batches() -> Iterator[Sequence[int]]:
+        if not refined:
+            yield first
+            return
+        started = 0
+        while wanted := _wanted_places(store, plan):
+            chosen = list(islice(wanted, None if limit is None else limit - started))
+            if not chosen:
+                return
+            started += len(chosen)
+            display.expect(len(chosen))
+            yield chosen
+
+    with stop_on_request() as should_stop, display:
+        for event in run_all(
+            specs,
+            store.path,
+            workers=workers,
+            engine=engine,
+            weights=weights,
+            batches=batches(),
+            should_stop=should_stop,
+        ):
+            display.update(event)
+        stopped = should_stop()
+    counts = store.counts(plan.name)
+    failed, missing = counts.get("failed", 0), counts.get("missing", 0)
+    if refined and not stopped and not _wanted_places(store, plan):
+        note(f"Done: {plan.size - missing} of {plan.size} cells were run, the others are inferred.")
+    else:
+        note(f"{'Stopped' if stopped else 'Done'}: {missing} of {plan.size} runs are left to do.")
+    if failed:
+        note(f"{failed} runs failed: `grokscope status {plan.name}` says why, --retry-failed tries them again.")
+    typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{_store_flag(store.path)}")
+    if stopped:
+        note("The same command goes on.")
+        sys.exit(130)
+
+
+def _wanted_places(store: Store, plan: Plan) -> list[int]:
+    """Of a refined sweep, the cells to run next; all panels and seeds at once."""
+    size = diagram_axes(plan).size
+    places = {}
+    for cells in slices_of(plan, store.cells(plan.name)).values():
+        known = {place: outcome for place, cell in cells.items() if (outcome := outcome_of(cell))}
+        for place in refine(*size, known).wanted:
+            places[cells[place].run_id] = cells[place].place
+    return sorted(places.values())
+
+
+def _store_flag(store: Path) -> str:
+    return "" if store == DEFAULT_STORE else f" --store {store}"

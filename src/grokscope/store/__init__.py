@@ -1,0 +1,25 @@
+"""Runs on disk, and who is working on which."""
+
+from grokscope.store.files import array_bytes
+from grokscope.store.store import (
+    DEFAULT_STORE,
+    CellOutcome,
+    Claim,
+    Condition,
+    Failure,
+    Store,
+    StoredRun,
+    StoredSweep,
+)
+
+__all__ = [
+    "DEFAULT_STORE",
+    "CellOutcome",
+    "Claim",
+    "Condition",
+    "Failure",
+    "Store",
+    "StoredRun",
+    "StoredSweep",
+    "array_bytes",
+]

@@ -1,0 +1,88 @@
+"""The files of a store: arrays of a run and of a checkpoint as safetensors, each written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors.numpy
+
+from grokscope.engines import TrainingState
+from grokscope.measure import Measurement
+from grokscope.result import Checkpoint, RunResult
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def array_bytes(result: RunResult, *, weights: bool) -> bytes:
+    """The arrays of a run as the content of a safetensors file: curve.*, neurons.* and weights.*"""
+    arrays = curve_arrays(result.curve)
+    if result.neurons is not None:
+        arrays |= _named("neurons", vars(result.neurons))
+    if weights and result.weights is not None:
+        arrays |= _named("weights", result.weights)
+    return safetensors.numpy.save(arrays, metadata={"run_id": result.run_id})
+
+
+def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
+    """A run under way as the content of a safetensors file: curve.*, weights.* and moments.*"""
+    state = checkpoint.state
+    arrays = curve_arrays(checkpoint.curve) | _named("weights", state.weights) | _named("moments", state.moments)
+    arrays["progress"] = np.array([state.step, checkpoint.seconds], np.float64)
+    return safetensors.numpy.save(arrays)
+
+
+def checkpoint_from(arrays: Arrays) -> Checkpoint:
+    """What `checkpoint_bytes` was given."""
+    step, seconds = arrays["progress"].tolist()
+    state = TrainingState(int(step), group(arrays, "weights"), group(arrays, "moments"))
+    return Checkpoint(state, curve_from(arrays), seconds)
+
+
+def curve_arrays(curve: tuple[Measurement, ...]) -> Arrays:
+    """A curve by columns."""
+    columns = zip(*(astuple(row) for row in curve), strict=True)
+    return {
+        f"curve.{field.name}": np.array(column, np.int64 if field.type is int else np.float64)
+        for field, column in zip(fields(Measurement), columns, strict=False)
+    }
+
+
+def curve_from(arrays: Arrays) -> tuple[Measurement, ...]:
+    """What `curve_arrays` was given."""
+    columns = group(arrays, "curve")
+    rows = zip(*(columns[field.name].tolist() for field in fields(Measurement) if columns), strict=True)
+    return tuple(Measurement(*row) for row in rows)
+
+
+def group(arrays: Arrays, name: str) -> Arrays:
+    """The arrays of one group by their own names."""
+    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+
+
+def _named(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    return {f"{name}.{key}": np.ascontiguousarray(array) for key, array in arrays.items()}
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Under another name first: a crash leaves `path` whole or absent, and a stray file that harms nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

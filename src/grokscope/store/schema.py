@@ -1,0 +1,83 @@
+"""The tables of the index, and how an index of an older format becomes one of this format.
+
+A format's number is SQLite's `user_version`; 0 is an index without tables. Each step of `_UPGRADES` leads from one
+number to the next and is never changed once released.
+"""
+
+import sqlite3
+
+_FORMAT_1 = """
+CREATE TABLE runs (
+  run_id        TEXT PRIMARY KEY,
+  spec          TEXT NOT NULL,     -- every field, as JSON
+  status        TEXT NOT NULL,     -- finished or diverged
+  phase         TEXT,              -- null if diverged
+  diverged_step INTEGER,
+  engine        TEXT NOT NULL,
+  seconds       REAL NOT NULL,
+  has_weights   INTEGER NOT NULL,
+  finished_at   TEXT NOT NULL,     -- UTC
+  final         TEXT,              -- the last row of the curve, as JSON
+  file          TEXT NOT NULL      -- the arrays, below runs/
+) STRICT;
+"""
+
+_FORMAT_2 = """
+CREATE INDEX runs_by_time ON runs (finished_at, run_id);
+CREATE TABLE sweeps (
+  name       TEXT PRIMARY KEY,
+  definition TEXT NOT NULL,        -- base and axes, as JSON
+  refined    INTEGER NOT NULL,     -- whether cells between equal neighbours may be left out
+  started_at TEXT NOT NULL         -- UTC
+) STRICT;
+CREATE TABLE cells (
+  sweep  TEXT NOT NULL,
+  place  INTEGER NOT NULL,         -- in the product of the axes
+  run_id TEXT NOT NULL,
+  PRIMARY KEY (sweep, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE leases (
+  run_id  TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL,           -- host, process and when it started
+  expires REAL NOT NULL            -- seconds since 1970
+) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoints (
+  run_id TEXT PRIMARY KEY,
+  step   INTEGER NOT NULL,
+  file   TEXT NOT NULL             -- below checkpoints/
+) STRICT, WITHOUT ROWID;
+CREATE TABLE failures (
+  run_id    TEXT PRIMARY KEY,
+  spec      TEXT NOT NULL,
+  error     TEXT NOT NULL,         -- one line
+  traceback TEXT NOT NULL,
+  failed_at TEXT NOT NULL          -- UTC
+) STRICT, WITHOUT ROWID;
+"""
+
+_UPGRADES = (_FORMAT_1, _FORMAT_2)
+SCHEMA_VERSION = len(_UPGRADES)
+
+
+def schema_version(index: sqlite3.Connection) -> int:
+    """The format of an open index."""
+    (version,) = index.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def upgrade(index: sqlite3.Connection) -> None:
+    """Bring an index to this format, all of the way or not at all. One of a newer format is left as it is."""
+    index.execute("BEGIN IMMEDIATE")
+    try:
+        for step in _UPGRADES[schema_version(index) :]:
+            for statement in filter(str.strip, step.split(";\n")):
+                index.execute(statement)
+        if (
+            schema_version(index) <= SCHEMA_VERSION
+        ):  # even if nothing is new: an index that cannot be written fails here
+            index.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        index.execute("COMMIT")
+    except BaseException:
+        if index.in_transaction:  # on a full disk SQLite has rolled back already
+            index.execute("ROLLBACK")
+        raise

@@ -1,0 +1,507 @@
+"""Runs on disk: an SQLite index and one safetensors file per run.
+
+    store = Store(Path("grokscope-runs"))
+    store.save(result)
+    store.load(result.run_id)
+
+The index answers which runs there are and how they ended, which sweeps they belong to, which run who is working on, and
+which failed; a run's file holds its curve, its neurons' spectra and, if they were kept, its weights. A file is
+complete before the index names it, is never changed, and is removed only after the index has let go of it: a crash
+at any moment leaves the store as it was before a save or as it is after.
+
+    grokscope-runs/
+      index.sqlite
+      runs/3f/3f0c…-7d1e….safetensors
+      checkpoints/3f0c…-51aa….safetensors
+"""
+
+import json
+import os
+import secrets
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from grokscope.errors import StoreError
+from grokscope.measure import NeuronSpectra
+from grokscope.phases import Phase
+from grokscope.result import Checkpoint, RunResult, row_to_dict
+from grokscope.spec import RunSpec, field_of
+from grokscope.store.files import (
+    array_bytes,
+    checkpoint_bytes,
+    checkpoint_from,
+    curve_from,
+    group,
+    write_atomically,
+)
+from grokscope.store.owners import is_alive, owner_name
+from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
+
+DEFAULT_STORE = Path("grokscope-runs")
+LEASE_SECONDS = 120.0  # a lease that a process of another host has not renewed for so long is free
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """What the index knows of a run."""
+
+    run_id: str
+    spec: RunSpec
+    status: str
+    phase: Phase | None
+    diverged_step: int | None
+    engine: str
+    seconds: float
+    has_weights: bool
+    finished_at: str
+    final: dict[str, float | None] | None  # None if it diverged before the first measurement
+    file: str
+
+
+@dataclass(frozen=True)
+class StoredSweep:
+    """A sweep that was started on this store."""
+
+    name: str
+    definition: dict[str, Any]
+    refined: bool
+    started_at: str
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """What became of one cell of a sweep; `status` is None for a run that is neither done nor failed."""
+
+    place: int
+    run_id: str
+    status: str | None  # finished, diverged or failed
+    phase: Phase | None
+    train_accuracy: float | None
+    test_accuracy: float | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended with an exception, or whose process was killed."""
+
+    run_id: str
+    spec: RunSpec
+    error: str
+    traceback: str
+    failed_at: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`field comparison value`, where the field is a path of a spec, or phase, status or engine."""
+
+    field: str
+    comparison: str  # =, !=, <, <=, > or >=
+    value: object
+
+
+class Claim(Enum):
+    """What a process hears that wants to work on a run."""
+
+    YOURS = "yours"
+    HELD = "held"  # somebody else is working on it
+    DONE = "done"
+
+
+class Store:
+    """A directory of runs. Any number of processes may have it open."""
+
+    def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool = True) -> None:
+        """Open a store, or with `create` make one and see that it can be written before any work is done for it."""
+        self.path = Path(path)
+        index = self.path / "index.sqlite"
+        if not create and not index.exists():
+            raise StoreError(f"there is no store at {path}; name one with --store, or train a run first")
+        with _as_store_error(f"cannot open the store {path}"):
+            if create:
+                (self.path / "runs").mkdir(parents=True, exist_ok=True)
+                tempfile.TemporaryFile(dir=self.path / "runs").close()
+            # In a directory that cannot be written SQLite cannot share an index with writers, but there are none.
+            writable = os.access(self.path, os.W_OK)
+            self._index = sqlite3.connect(
+                f"{index.absolute().as_uri()}{'' if writable else '?immutable=1'}",
+                timeout=30,
+                isolation_level=None,
+                uri=True,
+            )
+            if create:
+                self._index.execute("PRAGMA journal_mode = WAL")
+            self._index.execute("PRAGMA synchronous = FULL")
+            if create or (writable and 0 < schema_version(self._index) < SCHEMA_VERSION):
+                upgrade(self._index)
+            version = schema_version(self._index)
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"the store {path} was written by a newer grokscope (format {version}, this one reads "
+                f"{SCHEMA_VERSION}); upgrade grokscope, or use another --store"
+            )
+        if version < SCHEMA_VERSION:
+            raise StoreError(
+                f"the store {path} has an older format ({version}, this grokscope reads {SCHEMA_VERSION}) and cannot "
+                "be written, so it cannot be brought up to date; copy it to a place where it can"
+            )
+
+    def close(self) -> None:
+        """Close the index. Runs already saved are safe without it."""
+        self._index.close()
+
+    # ---- runs ---------------------------------------------------------------------------------------------------
+
+    def save(self, result: RunResult, *, weights: bool = False) -> None:
+        """Write a run, replacing an earlier one with the same spec; nobody needs to work on it any more."""
+        keep_weights = weights and result.weights is not None
+        file = f"{result.run_id[:2]}/{result.run_id}-{secrets.token_hex(4)}.safetensors"
+        with _as_store_error(f"cannot write run {result.run_id} to the store {self.path}"):
+            write_atomically(self._path(file), array_bytes(result, weights=keep_weights))
+            with self._transaction():
+                outdated = self._files_of(result.run_id)
+                self._index.execute(
+                    "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        result.run_id,
+                        json.dumps(result.spec.model_dump(mode="json")),
+                        result.status,
+                        result.phase.value if result.phase else None,
+                        result.diverged_step,
+                        result.engine,
+                        result.seconds,
+                        int(keep_weights),
+                        _now(),
+                        json.dumps(row_to_dict(result.final)) if result.curve else None,
+                        file,
+                    ),
+                )
+                for table in ("leases", "checkpoints", "failures"):
+                    self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (result.run_id,))
+            _remove(outdated)
+
+    def find(self, run_id: str) -> StoredRun | None:
+        """The run with exactly this id, if it is here."""
+        rows = self._select("WHERE run_id = ?", run_id)
+        return rows[0] if rows else None
+
+    def resolve(self, prefix: str) -> StoredRun:
+        """The one run whose id begins with `prefix`; an error that lists the nearest if there is not one."""
+        if not prefix:
+            raise StoreError("name a run by its id or the beginning of it; `grokscope runs list` shows them")
+        matches = self._ids_from(prefix)
+        if len(matches) == 1 and (run := self.find(matches[0])):
+            return run
+        if matches:
+            some = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
+            raise StoreError(f"run {prefix!r} is ambiguous: {some}; type more of the id")
+        shorter = prefix
+        while shorter and not matches:
+            shorter = shorter[:-1]
+            matches = self._ids_from(shorter)
+        nearest = f"; nearest: {', '.join(matches[:5])}" if matches else "; the store is empty"
+        raise StoreError(f"there is no run {prefix!r} in the store {self.path}{nearest}")
+
+    def all(self) -> list[StoredRun]:
+        """All runs, oldest first."""
+        return self._select("ORDER BY finished_at, run_id")
+
+    def search(self, conditions: Sequence[Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
+        """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
+        clause, values = _where(conditions)
+        with self._reading():
+            (count,) = self._index.execute(f"SELECT count(*) FROM runs {clause}", values).fetchone()
+        newest = self._select(
+            f"{clause} ORDER BY finished_at DESC, run_id DESC LIMIT ?", *values, -1 if limit is None else limit
+        )
+        return count, newest[::-1]
+
+    def finished_ids(self) -> set[str]:
+        """The ids of all runs."""
+        with self._reading():
+            return {run_id for (run_id,) in self._index.execute("SELECT run_id FROM runs")}
+
+    def load(self, run_id: str) -> RunResult:
+        """The whole run."""
+        run = self.resolve(run_id)
+        file = self._path(run.file)
+        try:
+            arrays = safetensors.numpy.load_file(file)
+        except (OSError, SafetensorError) as error:
+            raise StoreError(f"cannot read {file}: {error}; delete the run and train it again") from None
+        neurons = group(arrays, "neurons")
+        weights = group(arrays, "weights")
+        return RunResult(
+            spec=run.spec,
+            engine=run.engine,
+            seconds=run.seconds,
+            status="finished" if run.status == "finished" else "diverged",
+            diverged_step=run.diverged_step,
+            weights={name: array.astype(np.float32, copy=False) for name, array in weights.items()} or None,
+            curve=curve_from(arrays),
+            neurons=NeuronSpectra(**neurons) if neurons else None,
+            phase=run.phase,
+        )
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run. The index goes first, so that it never names a file that is not there."""
+        run = self.resolve(run_id)
+        with _as_store_error(f"cannot delete run {run.run_id}"):
+            with self._transaction():
+                outdated = self._files_of(run.run_id)
+                for table in ("runs", "checkpoints"):
+                    self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (run.run_id,))
+            _remove(outdated)
+
+    # ---- runs under way -----------------------------------------------------------------------------------------
+
+    def claim(self, run_id: str) -> Claim:
+        """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies."""
+        with _as_store_error(f"cannot claim run {run_id} in the store {self.path}"), self._transaction(durable=False):
+            if self._index.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)).fetchone():
+                return Claim.DONE
+            lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
+            if lease and lease[0] != owner_name() and is_alive(*lease):
+                return Claim.HELD
+            self._index.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (run_id, *_lease()))
+            return Claim.YOURS
+
+    def renew(self, run_id: str) -> None:
+        """Say that this process is still at work on a run."""
+        with _as_store_error(f"cannot renew the lease of run {run_id}"), self._transaction(durable=False):
+            self._index.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (run_id, *_lease()))
+
+    def release(self, run_id: str) -> None:
+        """Give a run back."""
+        with _as_store_error(f"cannot release run {run_id}"), self._transaction(durable=False):
+            self._index.execute("DELETE FROM leases WHERE run_id = ?", (run_id,))
+
+    def running(self) -> set[str]:
+        """The runs that somebody is working on now."""
+        with self._reading():
+            leases = self._index.execute("SELECT run_id, owner, expires FROM leases").fetchall()
+        return {run_id for run_id, owner, expires in leases if is_alive(owner, expires)}
+
+    def save_checkpoint(self, run_id: str, checkpoint: Checkpoint) -> None:
+        """Keep where a run stands, in place of an earlier checkpoint of it."""
+        file = f"{run_id}-{secrets.token_hex(4)}.safetensors"
+        with _as_store_error(f"cannot write a checkpoint of run {run_id} to the store {self.path}"):
+            write_atomically(self._checkpoint_path(file), checkpoint_bytes(checkpoint))
+            with self._transaction():
+                before = self._checkpoint_file(run_id)
+                self._index.execute(
+                    "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (run_id, checkpoint.state.step, file)
+                )
+            _remove(before)
+
+    def load_checkpoint(self, run_id: str) -> Checkpoint | None:
+        """Where a run stood when it was interrupted; None if it starts from the beginning."""
+        with self._reading():
+            files = self._checkpoint_file(run_id)
+        try:
+            return checkpoint_from(safetensors.numpy.load_file(files[0])) if files else None
+        except (OSError, SafetensorError):
+            return None  # damaged: what it saves is time, and the run can be had without it
+
+    def checkpoint_steps(self, run_ids: Iterable[str]) -> dict[str, int]:
+        """At which step the runs among these stand that have a checkpoint."""
+        with self._reading():
+            steps = dict(self._index.execute("SELECT run_id, step FROM checkpoints").fetchall())
+        return {run_id: steps[run_id] for run_id in run_ids if run_id in steps}
+
+    # ---- failures -----------------------------------------------------------------------------------------------
+
+    def save_failure(self, spec: RunSpec, error: str, traceback: str) -> None:
+        """Write down that a run failed, and how; its checkpoint stays."""
+        with _as_store_error(f"cannot write the failure of run {spec.run_id} to the store"), self._transaction():
+            content = (spec.run_id, json.dumps(spec.model_dump(mode="json")), error, traceback, _now())
+            self._index.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", content)
+            self._index.execute("DELETE FROM leases WHERE run_id = ?", (spec.run_id,))
+
+    def failures(self, sweep: str | None = None) -> list[Failure]:
+        """What failed and was not run again since, in one sweep or in all, oldest first."""
+        clause = "" if sweep is None else "WHERE run_id IN (SELECT run_id FROM cells WHERE sweep = ?)"
+        values = () if sweep is None else (sweep,)
+        with self._reading():
+            rows = self._index.execute(f"SELECT * FROM failures {clause} ORDER BY failed_at, run_id", values).fetchall()
+        return [Failure(row[0], RunSpec.from_json(row[1]), *row[2:]) for row in rows]
+
+    def forget_failures(self, sweep: str) -> int:
+        """Let the failed runs of a sweep be tried again; how many there were."""
+        with _as_store_error(f"cannot write the store {self.path}"), self._transaction():
+            return self._index.execute(
+                "DELETE FROM failures WHERE run_id IN (SELECT run_id FROM cells WHERE sweep = ?)", (sweep,)
+            ).rowcount
+
+    # ---- sweeps -------------------------------------------------------------------------------------------------
+
+    def record_sweep(self, name: str, definition: dict[str, Any], run_ids: Iterable[str], *, refined: bool) -> None:
+        """Write down which runs a sweep is made of, in the order of its places; replaces one of the same name."""
+        with _as_store_error(f"cannot write the sweep {name} to the store {self.path}"), self._transaction():
+            self._index.execute("DELETE FROM cells WHERE sweep = ?", (name,))
+            self._index.execute(
+                "INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?, ?)", (name, json.dumps(definition), refined, _now())
+            )
+            self._index.executemany(
+                "INSERT INTO cells VALUES (?, ?, ?)", ((name, place, run_id) for place, run_id in enumerate(run_ids))
+            )
+
+    def sweeps(self) -> list[StoredSweep]:
+        """All sweeps, in the order of their last start."""
+        with self._reading():
+            rows = self._index.execute("SELECT * FROM sweeps ORDER BY started_at, name").fetchall()
+        return [StoredSweep(name, json.loads(definition), bool(refined), at) for name, definition, refined, at in rows]
+
+    def cells(self, sweep: str) -> list[CellOutcome]:
+        """What became of every cell of a sweep, in the order of the places."""
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT place, cells.run_id, "
+                "       CASE WHEN failures.run_id IS NOT NULL THEN 'failed' ELSE status END, phase, "
+                "       json_extract(final, '$.train_accuracy'), json_extract(final, '$.test_accuracy') "
+                "FROM cells LEFT JOIN runs USING (run_id) LEFT JOIN failures ON failures.run_id = cells.run_id "
+                "WHERE sweep = ? ORDER BY place",
+                (sweep,),
+            ).fetchall()
+        phases = {phase.value: phase for phase in Phase}
+        return [
+            CellOutcome(place, run_id, status, phases.get(phase), train, test)
+            for place, run_id, status, phase, train, test in rows
+        ]
+
+    def counts(self, sweep: str) -> dict[str, int]:
+        """How many runs of a sweep ended in which phase, diverged, failed, or are to be done ("missing")."""
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT CASE WHEN failures.run_id IS NOT NULL THEN 'failed' "
+                "            ELSE coalesce(phase, status, 'missing') END AS outcome, count(*) "
+                "FROM (SELECT DISTINCT run_id FROM cells WHERE sweep = ?) AS wanted "
+                "LEFT JOIN runs USING (run_id) LEFT JOIN failures ON failures.run_id = wanted.run_id GROUP BY outcome",
+                (sweep,),
+            ).fetchall()
+        return dict(rows)
+
+    def count_members(self, sweep: str, run_ids: Iterable[str]) -> int:
+        """How many of these runs belong to a sweep."""
+        with self._reading():
+            members = self._index.execute(
+                "SELECT count(DISTINCT run_id) FROM cells, json_each(?) WHERE sweep = ? AND run_id = json_each.value",
+                (json.dumps(sorted(run_ids)), sweep),
+            )
+            (count,) = members.fetchone()
+            return int(count)
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """All of it or nothing. What must survive a loss of power is on the disk when it returns; a lease need not."""
+        self._index.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        self._index.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._index.execute("COMMIT")
+        except BaseException:
+            if self._index.in_transaction:
+                self._index.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with _as_store_error(f"cannot read the store {self.path}"):
+            yield
+
+    def _select(self, clause: str, *values: object) -> list[StoredRun]:
+        with self._reading():
+            rows = self._index.execute(f"SELECT * FROM runs {clause}", values).fetchall()
+        return [_stored_run(row) for row in rows]
+
+    def _ids_from(self, prefix: str) -> list[str]:
+        # Ids are hexadecimal, so all that begin with the prefix lie before prefix + "g": a range of the primary key.
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT run_id FROM runs WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT 6",
+                (prefix, prefix + "g"),
+            )
+            return [run_id for (run_id,) in rows]
+
+    def _files_of(self, run_id: str) -> list[Path]:
+        rows = self._index.execute("SELECT file FROM runs WHERE run_id = ?", (run_id,)).fetchall()
+        return [self._path(file) for (file,) in rows] + self._checkpoint_file(run_id)
+
+    def _checkpoint_file(self, run_id: str) -> list[Path]:
+        rows = self._index.execute("SELECT file FROM checkpoints WHERE run_id = ?", (run_id,)).fetchall()
+        return [self._checkpoint_path(file) for (file,) in rows]
+
+    def _path(self, file: str) -> Path:
+        return self.path / "runs" / file
+
+    def _checkpoint_path(self, file: str) -> Path:
+        return self.path / "checkpoints" / file
+
+
+def _stored_run(row: tuple[Any, ...]) -> StoredRun:
+    run_id, spec, status, phase, diverged_step, engine, seconds, has_weights, finished_at, final, file = row
+    return StoredRun(
+        run_id=run_id,
+        spec=RunSpec.from_json(spec),
+        status=status,
+        phase=Phase(phase) if phase else None,
+        diverged_step=int(diverged_step) if diverged_step is not None else None,
+        engine=engine,
+        seconds=float(seconds),
+        has_weights=bool(has_weights),
+        finished_at=finished_at,
+        final=json.loads(final) if final else None,
+        file=file,
+    )
+
+
+def _where(conditions: Sequence[Condition]) -> tuple[str, list[object]]:
+    """SQL that selects runs, and the values of its question marks."""
+    clauses, values = [], []
+    for condition in conditions:
+        if condition.field in ("phase", "status", "engine"):
+            column = condition.field
+        else:
+            # A run stored before a field was there has the field's default.
+            column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
+            values.append(field_of(condition.field).default)
+        comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
+        clauses.append(f"{column} {comparison} ?")
+        values.append(condition.value)
+    return ("WHERE " + " AND ".join(clauses) if clauses else ""), values
+
+
+def _lease() -> tuple[str, float]:
+    return owner_name(), time.time() + LEASE_SECONDS
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _remove(files: list[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _as_store_error(message: str) -> Iterator[None]:
+    """What the file system and SQLite complain about, as one line."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{message}: {getattr(error, 'strerror', None) or error}") from error

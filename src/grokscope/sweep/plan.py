@@ -1,0 +1,271 @@
+"""What a sweep runs: a base spec and axes along which its fields change.
+
+    [base.task]
+    modulus = 31
+
+    [axes]
+    "task.data_fraction" = { from = 0.1, to = 0.9, count = 17 }
+    "task.corruption" = [0, 0.2, 0.4]
+
+    [[zip]]                        # fields that change together: one axis
+    "optimizer.weight_decay" = [0, 5]
+    "training.steps" = [1000, 2000]
+
+    [derived]                      # computed from the other fields of each run
+    "optimizer.learning_rate" = "0.01 * sqrt(training.batch_size / 256)"
+
+The first axis is the horizontal one of a phase diagram, the second the vertical one; each point of the others is a
+panel. Seeds are an axis of their own.
+"""
+
+import itertools
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from grokscope.errors import SpecError, did_you_mean
+from grokscope.spec import RunSpec, field_of, value_from_text
+from grokscope.sweep.formula import Formula
+
+MOST_RUNS = 1_000_000
+SEED = "training.seed"
+GRID = ("task.data_fraction", "task.corruption")  # the fields that --grid thins
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Some fields, usually one, and the values they take together."""
+
+    fields: tuple[str, ...]
+    points: tuple[tuple[object, ...], ...]  # one value for each field
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def at(self, index: int) -> dict[str, object]:
+        """The fields and their values at one point."""
+        return dict(zip(self.fields, self.points[index], strict=True))
+
+    def thinned(self, count: int) -> "Axis":
+        """`count` of the points, evenly spaced, both ends included.
+
+        >>> Axis(("training.seed",), tuple((i,) for i in range(17))).thinned(5).points
+        ((0,), (4,), (8,), (12,), (16,))
+        """
+        if count == 1:
+            return replace(self, points=self.points[:1])
+        last = len(self.points) - 1
+        return replace(self, points=tuple(self.points[round(i * last / (count - 1))] for i in range(count)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep. A cell has a place: its index in the product of the axes, the first axis running fastest."""
+
+    name: str
+    base: RunSpec = field(default_factory=RunSpec)
+    axes: tuple[Axis, ...] = ()
+    derived: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what expands to no runs, to too many, or to contradictions."""
+        if not self.axes:
+            raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
+        paths = [path for axis in self.axes for path in axis.fields] + list(self.derived)
+        for path in paths:
+            field_of(path)
+            if paths.count(path) > 1:
+                raise SpecError(f"the sweep {self.name} has {path} twice among its axes, zip and derived fields")
+        for path, text in self.derived.items():
+            Formula(text, path)
+        for axis in self.axes:
+            if not axis.points:
+                raise SpecError(f"the axis {', '.join(axis.fields)} is empty")
+            if len(set(axis.points)) < len(axis.points):
+                twice = next(point for point in axis.points if axis.points.count(point) > 1)
+                shown = ", ".join(repr(value) for value in twice)
+                raise SpecError(f"the axis {', '.join(axis.fields)} has {shown} twice")
+        if self.size > MOST_RUNS:
+            raise SpecError(
+                f"the sweep {self.name} has {self.size:,} runs ({' × '.join(str(len(axis)) for axis in self.axes)}); "
+                f"at most {MOST_RUNS:,} are allowed: thin an axis"
+            )
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return math.prod(len(axis) for axis in self.axes)
+
+    def specs(self) -> Iterator[RunSpec]:
+        """The run of every cell, in the order of the places."""
+        formulas = {path: Formula(text, path) for path, text in self.derived.items()}
+        for points in itertools.product(*(range(len(axis)) for axis in reversed(self.axes))):
+            values: dict[str, object] = {}
+            for axis, index in zip(reversed(self.axes), points, strict=True):
+                values |= axis.at(index)
+            # From the axes and the base only, so the order of the formulas does not matter.
+            derived = {
+                path: formula.value(partial(self._value, values), field_of(path).kind)
+                for path, formula in formulas.items()
+            }
+            yield self.base.updated(values | derived)
+
+    def _value(self, chosen: Mapping[str, object], path: str) -> object:
+        section, _, name = path.partition(".")
+        return chosen[path] if path in chosen else getattr(getattr(self.base, section), name)
+
+    def indices(self, place: int) -> tuple[int, ...]:
+        """Where a cell lies on each axis."""
+        found = []
+        for axis in self.axes:
+            place, index = divmod(place, len(axis))
+            found.append(index)
+        return tuple(found)
+
+    @property
+    def seed_axis(self) -> int | None:
+        """Which axis is the seeds, if there is one."""
+        return next((i for i, axis in enumerate(self.axes) if axis.fields == (SEED,)), None)
+
+    # ---- changes from the command line --------------------------------------------------------------------------
+
+    def with_fields(self, texts: Mapping[str, str]) -> "Plan":
+        """Some fields set for all runs. A field that was an axis is one no longer."""
+        values = {path: value_from_text(path, text) for path, text in texts.items()}
+        axes = list(self.axes)
+        for place, axis in enumerate(self.axes):
+            for path in values.keys() & set(axis.fields):
+                if len(axis.fields) > 1:
+                    together = ", ".join(other for other in axis.fields if other != path)
+                    raise SpecError(f"{path} changes together with {together} in this sweep")
+                axes[place] = Axis((path,), ((_number(values.pop(path)),),))
+        return replace(
+            self,
+            base=self.base.updated(values),
+            axes=tuple(axes),
+            derived={path: rule for path, rule in self.derived.items() if path not in texts},
+        )
+
+    def with_grid(self, text: str) -> "Plan":
+        """The axes of data fraction and corruption thinned to "17x19"."""
+        counts = text.lower().replace("×", "x").split("x")
+        if len(counts) != 2 or not all(count.isdigit() and int(count) > 0 for count in counts):
+            raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers such as 5x5")
+        axes = list(self.axes)
+        for path, count in zip(GRID, map(int, counts), strict=True):
+            place = next((i for i, axis in enumerate(axes) if axis.fields == (path,)), None)
+            if place is None:
+                raise SpecError(f"--grid needs the axes {' and '.join(GRID)}; the sweep {self.name} has no {path}")
+            if count > len(axes[place]):
+                raise SpecError(f"--grid = {text!r} is not allowed: {path} has {len(axes[place])} values")
+            axes[place] = axes[place].thinned(count)
+        return replace(self, axes=tuple(axes))
+
+    def with_seeds(self, count: int) -> "Plan":
+        """Every cell with `count` seeds, from the base's seed on."""
+        first = self.base.training.seed
+        seeds = Axis((SEED,), tuple((first + i,) for i in range(count)))
+        return replace(self, axes=(*(axis for axis in self.axes if axis.fields != (SEED,)), seeds))
+
+    # ---- in files and in the store ------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "base": self.base.model_dump(mode="json"),
+            "axes": [
+                {"fields": list(axis.fields), "points": [list(point) for point in axis.points]} for axis in self.axes
+            ],
+            "derived": dict(self.derived),
+        }
+
+    @classmethod
+    def from_dict(cls, name: str, content: Mapping[str, Any]) -> "Plan":
+        """What `to_dict` wrote."""
+        axes = tuple(Axis(tuple(axis["fields"]), tuple(map(tuple, axis["points"]))) for axis in content["axes"])
+        return cls(name, RunSpec.from_dict(content["base"]), axes, content["derived"])
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Plan":
+        """Read a TOML file in the form that this module's first lines show."""
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(f"cannot read the sweep {path}: {getattr(error, 'strerror', None) or error}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"{path}: not valid TOML: {error}") from None
+        try:
+            return _plan_from_toml(path.stem, content)
+        except SpecError as error:
+            raise SpecError(f"{path}: {error}") from None
+
+
+_KEYS: dict[str, type] = {"base": dict, "axes": dict, "zip": list, "derived": dict, "seeds": int}
+
+
+def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
+    for key, value in content.items():
+        if key not in _KEYS:
+            raise SpecError(f"unknown key {key}: a sweep has {', '.join(_KEYS)}{did_you_mean(key, _KEYS)}")
+        if not isinstance(value, _KEYS[key]):
+            kind = {dict: f"a table: [{key}]", list: "an array of tables: [[zip]]", int: "a whole number"}[_KEYS[key]]
+            raise SpecError(f"{key} must be {kind}")
+    axes = [Axis((path,), _points(path, values)) for path, values in content.get("axes", {}).items()]
+    for together in content.get("zip", []):
+        if not isinstance(together, dict) or not together:
+            raise SpecError("each [[zip]] is a table of fields, each with a list of values")
+        columns = [_points(path, values) for path, values in together.items()]
+        if len({len(column) for column in columns}) > 1:
+            lengths = ", ".join(f"{path} {len(column)}" for path, column in zip(together, columns, strict=True))
+            raise SpecError(f"fields in one [[zip]] need equally many values: {lengths}")
+        axes.append(Axis(tuple(together), tuple(tuple(v for (v,) in row) for row in zip(*columns, strict=True))))
+    plan = Plan(name, RunSpec.from_dict(content.get("base", {})), tuple(axes), content.get("derived", {}))
+    if "seeds" in content:
+        if content["seeds"] < 1:
+            raise SpecError("seeds must be at least 1")
+        plan = plan.with_seeds(content["seeds"])
+    return plan
+
+
+def _points(path: str, values: object) -> tuple[tuple[object, ...], ...]:
+    field_of(path)
+    if isinstance(values, dict):
+        return tuple((value,) for value in _range(path, values))
+    if not isinstance(values, list):
+        raise SpecError(f"the axis {path} must be a list, or a range such as {{ from = 0, to = 1, count = 5 }}")
+    return tuple((_number(value),) for value in values)
+
+
+def _range(path: str, content: dict[str, Any]) -> Sequence[object]:
+    """Evenly spaced values, both ends included. Rounded, so that 0.15 is 0.15 however it was reached."""
+    known = ("from", "to", "count", "step")
+    unknown = next((key for key in content if key not in known), None)
+    if unknown:
+        raise SpecError(f"the axis {path} has the unknown key {unknown}{did_you_mean(unknown, known)}")
+    low, high, count, step = (content.get(key) for key in known)
+    if not _is_number(low) or not _is_number(high) or (count is None) == (step is None):
+        raise SpecError(f"the axis {path} needs numbers from, to, and either count or step")
+    if step is not None:
+        if not _is_number(step) or step <= 0 or high < low:
+            raise SpecError(f"the axis {path} needs a step above 0, and to ≥ from")
+        count = math.floor((high - low) / step + 1e-9) + 1
+    elif not isinstance(count, int) or count < 1:
+        raise SpecError(f"the axis {path} needs a count of at least 1")
+    if count > MOST_RUNS:
+        raise SpecError(f"the axis {path} has {count:,} values; at most {MOST_RUNS:,} are allowed")
+    gap = step if step is not None else (high - low) / max(count - 1, 1)
+    values = [round(low + i * gap, 10) for i in range(count)]
+    return [int(value) if field_of(path).kind == "whole number" and value == int(value) else value for value in values]
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _number(value: object) -> object:
+    """Lists, which cannot be compared as axis points, as tuples; 5 and 5.0 are the same point already."""
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,44 @@
+"""Processes under test."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def grokscope(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "grokscope", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """Start a command in a process group of its own, as a shell does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "grokscope", *arguments],
+        cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def children(pid: int) -> set[int]:
+    """The processes that a process has started and that have not ended."""
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return {int(child) for child in listed.stdout.split()}
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(state) and not state.startswith("Z")
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Look again and again, and fail after a time that is long even on a busy machine."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.05)

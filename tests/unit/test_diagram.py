@@ -1,0 +1,122 @@
+"""Phase diagrams from outcomes."""
+
+import csv
+import io
+import math
+
+import numpy as np
+import pytest
+
+from grokscope import Phase
+from grokscope.plots import draw_phase_diagram
+from grokscope.store import CellOutcome
+from grokscope.sweep.diagram import assemble, wilson_interval
+from grokscope.sweep.plan import Axis, Plan
+
+PLAN = Plan(
+    "small",
+    axes=(
+        Axis(("task.data_fraction",), ((0.3,), (0.6,))),
+        Axis(("task.corruption",), ((0.0,), (0.2,), (0.4,))),
+        Axis(("optimizer.weight_decay",), ((0,), (5,))),
+        Axis(("training.seed",), ((0,), (1,), (2,))),
+    ),
+)
+
+
+def outcome(place: int, phase: Phase | None, status: str | None = "finished") -> CellOutcome:
+    return CellOutcome(place, f"run{place}", status, phase, 0.5, 0.25 if place % 2 else 0.75)
+
+
+def outcomes() -> list[CellOutcome]:
+    """Seeds 0 and 1 of every cell memorise, seed 2 coexists; then exceptions."""
+    cells = [outcome(place, Phase.COEXISTENCE if place >= 24 else Phase.MEMORIZATION) for place in range(PLAN.size)]
+    cells[0] = CellOutcome(0, "run0", None, None, None, None)  # one seed of the first cell is to be done
+    for place in (1, 13, 25):
+        cells[place] = CellOutcome(place, f"run{place}", "failed", None, None, None)
+    for place in (2, 14, 26):
+        cells[place] = outcome(place, None, "diverged")
+    for place in (3, 15, 27):
+        cells[place] = CellOutcome(place, f"run{place}", None, None, None, None)
+    return cells
+
+
+def test_cells_are_where_their_fields_say() -> None:
+    diagram = assemble(PLAN, outcomes(), refined=False)
+    assert [panel.fields for panel in diagram.panels] == [{"optimizer.weight_decay": 0}, {"optimizer.weight_decay": 5}]
+    first = diagram.panels[0].cells
+    assert (len(first), len(first[0])) == (3, 2)
+    assert first[0][0].runs == 2  # of three seeds
+    assert first[0][1].source == "failed"
+    assert first[1][0].outcome == "diverged"
+    assert first[1][1].source == "missing"
+    assert first[1][1].outcome is None
+    assert first[2][0].counts == {"memorization": 2, "coexistence": 1}
+    assert first[2][0].outcome == "memorization"
+    assert not first[2][0].seeds_agree
+    assert first[2][0].interval("memorization")[0] == pytest.approx(2 / 3)
+    assert diagram.many_seeds
+
+
+def test_the_table_has_every_cell() -> None:
+    rows = list(csv.DictReader(io.StringIO(assemble(PLAN, outcomes(), refined=False).to_csv())))
+    assert len(rows) == 12
+    assert rows[0]["task.data_fraction"] == "0.3"
+    assert (rows[0]["runs"], rows[0]["outcome"]) == ("2", "coexistence")  # one of each: the first in order
+    assert rows[3]["source"] == "missing"
+    assert rows[3]["memorization"] == ""
+    assert float(rows[4]["memorization"]) == pytest.approx(2 / 3, abs=1e-5)
+    assert float(rows[4]["memorization_low"]) < 2 / 3 < float(rows[4]["memorization_high"])
+    assert rows[11]["optimizer.weight_decay"] == "5"
+
+
+def test_inferred_cells_are_marked() -> None:
+    plan = Plan(
+        "big",
+        axes=tuple(Axis((path,), tuple((i / 10,) for i in range(9))) for path in ("task.corruption", "model.dropout")),
+    )
+    cells = [
+        CellOutcome(place, str(place), "finished", Phase.CONFUSION, 0.1, 0.1)
+        if place % 9 in (0, 4, 8) and place // 9 in (0, 4, 8)
+        else CellOutcome(place, str(place), None, None, None, None)
+        for place in range(81)
+    ]
+    refined = assemble(plan, cells, refined=True).panels[0].cells
+    assert refined[0][0].source == "run"
+    assert refined[3][5].source == "inferred"
+    assert refined[3][5].outcome == "confusion"
+    plain = assemble(plan, cells, refined=False).panels[0].cells
+    assert plain[3][5].source == "missing"
+
+
+def test_a_single_axis_is_a_strip() -> None:
+    plan = Plan("strip", axes=(Axis(("task.corruption",), ((0.0,), (0.5,))),))
+    diagram = assemble(plan, [outcome(0, Phase.CONFUSION), outcome(1, Phase.MEMORIZATION)], refined=False)
+    assert [[cell.outcome for cell in row] for row in diagram.panels[0].cells] == [["confusion", "memorization"]]
+    draw_phase_diagram(diagram)
+
+
+def test_seeds_alone_are_columns() -> None:
+    plan = Plan("seeds", axes=(Axis(("training.seed",), ((0,), (1,))),))
+    diagram = assemble(plan, [outcome(0, Phase.CONFUSION), outcome(1, Phase.MEMORIZATION)], refined=False)
+    assert [[cell.outcome for cell in row] for row in diagram.panels[0].cells] == [["confusion", "memorization"]]
+
+
+def test_the_picture_shows_what_the_cells_are() -> None:
+    figure = draw_phase_diagram(assemble(PLAN, outcomes(), refined=False), accuracies=True)
+    panels = [axes for axes in figure.axes if axes.images and axes.get_xlabel() == "data fraction α"]
+    assert len(panels) == 2
+    colors = panels[0].images[0].to_rgba(np.asarray(panels[0].images[0].get_array()))
+    expected = tuple(int(Phase.MEMORIZATION.color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    assert tuple(colors[2, 0, :3]) == pytest.approx(expected)
+    assert tuple(colors[1, 1, :3]) == (1, 1, 1)  # missing
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "Full Inversion" in labels
+    assert {"Diverged", "· not run yet", "× failed", "○ seeds disagree"} <= set(labels)
+
+
+def test_wilson_intervals_have_known_values() -> None:
+    # Newcombe (1998), Table I: 81 of 263 and 0 of 20.
+    assert wilson_interval(81, 263)[1:] == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson_interval(0, 20)[1:] == pytest.approx((0, 0.1611), abs=5e-5)
+    assert all(math.isnan(bound) for bound in wilson_interval(0, 0))

@@ -1,0 +1,188 @@
+"""Sweep plans: from a file or a name to specs."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grokscope import RunSpec, SpecError
+from grokscope.experiments import SWEEPS
+from grokscope.sweep.plan import Axis, Plan
+
+
+def plan_from(text: str, tmp_path: Path) -> Plan:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    return Plan.from_file(file)
+
+
+FULL = """
+[base.task]
+modulus = 31
+
+[base.training]
+batch_size = 64
+
+[axes]
+"task.data_fraction" = { from = 0.1, to = 0.9, count = 17 }
+"task.corruption" = { from = 0, to = 0.1, step = 0.05 }
+
+[[zip]]
+"optimizer.weight_decay" = [0, 5]
+"training.steps" = [100, 200]
+
+[derived]
+"optimizer.learning_rate" = "0.01 * sqrt(training.batch_size / 256)"
+"model.width" = "2 * task.modulus + min(training.steps, 150)"
+"""
+
+
+def test_a_file_becomes_specs(tmp_path: Path) -> None:
+    plan = plan_from(FULL, tmp_path)
+    specs = list(plan.specs())
+    assert plan.name == "mine"
+    assert plan.size == len(specs) == 17 * 3 * 2
+    assert {spec.task.data_fraction for spec in specs} == {round(0.1 + 0.05 * i, 2) for i in range(17)}
+    assert {spec.task.corruption for spec in specs} == {0.0, 0.05, 0.1}
+    assert {(spec.optimizer.weight_decay, spec.training.steps) for spec in specs} == {(0.0, 100), (5.0, 200)}
+    assert {spec.optimizer.learning_rate for spec in specs} == {0.005}
+    assert {(spec.training.steps, spec.model.width) for spec in specs} == {(100, 162), (200, 212)}
+
+
+def test_places_and_specs_agree(tmp_path: Path) -> None:
+    plan = plan_from(FULL, tmp_path)
+    for place, spec in enumerate(plan.specs()):
+        x, y, panel = plan.indices(place)
+        assert spec.task.data_fraction == plan.axes[0].points[x][0]
+        assert spec.task.corruption == plan.axes[1].points[y][0]
+        assert spec.training.steps == plan.axes[2].points[panel][1]
+
+
+def test_seeds_make_an_axis(tmp_path: Path) -> None:
+    plan = plan_from('seeds = 2\n[base.training]\nseed = 7\n[axes]\n"task.corruption" = [0, 0.5]\n', tmp_path)
+    assert [(spec.task.corruption, spec.training.seed) for spec in plan.specs()] == [
+        (0.0, 7), (0.5, 7), (0.0, 8), (0.5, 8),
+    ]  # fmt: skip
+    assert plan.with_seeds(3).size == 6
+
+
+def test_a_plan_survives_the_store(tmp_path: Path) -> None:
+    plan = plan_from(FULL, tmp_path).with_seeds(2)
+    again = Plan.from_dict("mine", plan.to_dict())
+    assert [spec.run_id for spec in again.specs()] == [spec.run_id for spec in plan.specs()]
+
+
+def test_set_fixes_axes_and_replaces_formulas(tmp_path: Path) -> None:
+    plan = plan_from(FULL, tmp_path).with_fields(
+        {"task.corruption": "0.1", "optimizer.learning_rate": "0.3", "task.modulus": "37"}
+    )
+    assert plan.size == 34
+    specs = list(plan.specs())
+    assert {(spec.task.corruption, spec.optimizer.learning_rate, spec.task.modulus) for spec in specs} == {
+        (0.1, 0.3, 37)
+    }
+    with pytest.raises(SpecError, match=r"training\.steps changes together with optimizer\.weight_decay"):
+        plan.with_fields({"training.steps": "5"})
+    with pytest.raises(SpecError, match=r"task\.corruption = 2\.0 is not allowed"):
+        list(plan.with_fields({"task.corruption": "2"}).specs())
+
+
+@given(st.integers(1, 200), st.data())
+def test_thinning_keeps_the_ends_and_the_order(size: int, data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, size))
+    thinned = [
+        int(str(value)) for (value,) in Axis(("training.seed",), tuple((i,) for i in range(size))).thinned(count).points
+    ]
+    assert len(thinned) == count
+    assert thinned == sorted(set(thinned))
+    assert thinned[0] == 0
+    if count > 1:
+        assert thinned[-1] == size - 1
+        gaps = {after - before for before, after in pairwise(thinned)}
+        assert max(gaps) - min(gaps) <= 1
+
+
+def test_the_grid_of_the_paper() -> None:
+    full = SWEEPS["fig3a"]()
+    assert full.size == 17 * 19 * 4
+    thinned = full.with_grid("5x3")
+    assert [value for (value,) in thinned.axes[0].points] == [0.1, 0.3, 0.5, 0.7, 0.9]
+    assert [value for (value,) in thinned.axes[1].points] == [0.0, 0.45, 0.9]
+    by_default = next(iter(full.specs()))
+    assert by_default == RunSpec().updated(
+        {"task.data_fraction": 0.1, "task.corruption": 0.0, "optimizer.weight_decay": 0.0}
+    )
+    assert {spec.model.dropout for spec in SWEEPS["fig3b"]().specs()} == {0, 0.3, 0.6, 0.9}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[axes]\n"task.modulo" = [3]', r"mine\.toml: unknown key task\.modulo.*did you mean 'modulus'"),
+        ('[axes]\n"task.modulus" = []', r"the axis task\.modulus is empty"),
+        ('[axes]\n"task.modulus" = [7, 5, 7]', r"the axis task\.modulus has 7 twice"),
+        ('[axes]\n"task.corruption" = [0, 0.0]', r"the axis task\.corruption has 0 twice"),
+        ('[axes]\n"task.modulus" = 5', r"the axis task\.modulus must be a list, or a range"),
+        ("[axis]\n", r"unknown key axis: .*did you mean 'axes'"),
+        ("axes = 3\n", r"axes must be a table"),
+        ("[axes]\n", r"has no axes; a single run is `grokscope train`"),
+        ("[axes\n", r"not valid TOML"),
+        ('[axes]\n"task.modulus" = [5]\n[[zip]]\n"task.modulus" = [7]', r"has task\.modulus twice"),
+        (
+            '[[zip]]\n"task.modulus" = [5]\n"model.width" = [7, 8]',
+            r"equally many values: task\.modulus 1, model\.width 2",
+        ),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1 }', r"needs numbers from, to, and either count or step"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2, step = 1 }', r"either count or step"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, cout = 2 }', r"unknown key cout.*did you mean 'count'"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 0 }', r"a step above 0"),
+        ('[axes]\n"training.seed" = { from = 1, to = 2000000, step = 1 }', r"2,000,000 values; at most 1,000,000"),
+        (
+            '[axes]\n"training.seed" = { from = 1, to = 2000, step = 1 }\n'
+            '"model.width" = { from = 1, to = 2000, step = 1 }',
+            r"4,000,000 runs \(2000 × 2000\); at most 1,000,000",
+        ),
+        ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "2 *"', r"not a formula"),
+        ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "open(task.modulus)"', r"unknown function open"),
+        ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "task.modulo"', r"unknown key task\.modulo"),
+        ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "().__class__"', r"is not allowed: a formula has"),
+        ('seeds = 0\n[axes]\n"task.modulus" = [5]', r"seeds must be at least 1"),
+        ("[base.task]\nmodulus = -1\n", r"task\.modulus = -1 is not allowed"),
+    ],
+)
+def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=message) as error:
+        plan_from(text, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_mistakes_that_show_in_a_spec(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"model\.width = 'wide' is not allowed"):
+        list(plan_from('[axes]\n"model.width" = [5, "wide"]', tmp_path).specs())
+    with pytest.raises(SpecError, match=r"training\.batch_size is None, not a number"):
+        list(
+            plan_from(
+                '[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "training.batch_size"', tmp_path
+            ).specs()
+        )
+    with pytest.raises(SpecError, match=r"derived model\.width = .*division"):
+        list(
+            plan_from(
+                '[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "1 / (5 - task.modulus)"', tmp_path
+            ).specs()
+        )
+
+
+@pytest.mark.parametrize("grid", ["5", "5x", "0x5", "axb", "5x5x5"])
+def test_grids_that_are_none(grid: str) -> None:
+    with pytest.raises(SpecError, match="must be two numbers such as 5x5"):
+        SWEEPS["fig3a"]().with_grid(grid)
+
+
+def test_grids_that_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"task\.corruption has 19 values"):
+        SWEEPS["fig3a"]().with_grid("17x20")
+    with pytest.raises(SpecError, match=r"mine has no task\.data_fraction"):
+        plan_from('[axes]\n"task.corruption" = [0]', tmp_path).with_grid("1x1")
