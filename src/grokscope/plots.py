@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap
@@ -31,7 +31,7 @@ _IPR_BINS = np.linspace(0, 1, 41)
 
 def draw_runs(results: Sequence[RunResult], titles: Sequence[str]) -> Figure:
     """One column for each run: its accuracies above, the IPR histogram of its neurons below."""
-    with plt.style.context(STYLE):
+    with style.context(STYLE):
         figure = Figure(figsize=(1.2 + 3.9 * len(results), 6.5))
         axes = figure.subplots(2, len(results), squeeze=False, sharey="row")
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
@@ -76,7 +76,7 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
 def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Figure:
     """One column for each panel; above the phases, if wanted, the train and the test accuracies."""
     count, rows = len(diagram.panels), 3 if accuracies else 1
-    with plt.style.context(STYLE):
+    with style.context(STYLE):
         figure = Figure(figsize=(1.6 + 2.9 * count, 0.9 + 2.9 * rows))
         grid = figure.subplots(rows, count, squeeze=False, sharex=True, sharey=True)
         for column, panel in enumerate(diagram.panels):
@@ -201,7 +201,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
     check_figure_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with plt.style.context(STYLE):
+        with style.context(STYLE):
             figure.savefig(path)
     except OSError as error:
         raise GrokscopeError(f"cannot write the figure {path}: {error.strerror or error}") from None

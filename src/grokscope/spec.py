@@ -16,6 +16,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -193,7 +194,7 @@ class RunSpec(_Section):
             )
         return self
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         """A name for what this run computes: 16 hexadecimal digits."""
         content = {

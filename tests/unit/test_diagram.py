@@ -24,20 +24,20 @@ PLAN = Plan(
 )
 
 
-def outcome(place: int, phase: Phase | None, status: str | None = "finished") -> CellOutcome:
-    return CellOutcome(place, f"run{place}", status, phase, 0.5, 0.25 if place % 2 else 0.75)
+def outcome(place: int, name: str) -> CellOutcome:
+    return CellOutcome(place, f"run{place}", name, 0.5, 0.25 if place % 2 else 0.75)
 
 
 def outcomes() -> list[CellOutcome]:
     """Seeds 0 and 1 of every cell memorise, seed 2 coexists; then exceptions."""
-    cells = [outcome(place, Phase.COEXISTENCE if place >= 24 else Phase.MEMORIZATION) for place in range(PLAN.size)]
-    cells[0] = CellOutcome(0, "run0", None, None, None, None)  # one seed of the first cell is to be done
+    cells = [outcome(place, "coexistence" if place >= 24 else "memorization") for place in range(PLAN.size)]
+    cells[0] = CellOutcome(0, "run0", None, None, None)  # one seed of the first cell is to be done
     for place in (1, 13, 25):
-        cells[place] = CellOutcome(place, f"run{place}", "failed", None, None, None)
+        cells[place] = CellOutcome(place, f"run{place}", "failed", None, None)
     for place in (2, 14, 26):
-        cells[place] = outcome(place, None, "diverged")
+        cells[place] = outcome(place, "diverged")
     for place in (3, 15, 27):
-        cells[place] = CellOutcome(place, f"run{place}", None, None, None, None)
+        cells[place] = CellOutcome(place, f"run{place}", None, None, None)
     return cells
 
 
@@ -76,9 +76,9 @@ def test_inferred_cells_are_marked() -> None:
         axes=tuple(Axis((path,), tuple((i / 10,) for i in range(9))) for path in ("task.corruption", "model.dropout")),
     )
     cells = [
-        CellOutcome(place, str(place), "finished", Phase.CONFUSION, 0.1, 0.1)
+        CellOutcome(place, str(place), "confusion", 0.1, 0.1)
         if place % 9 in (0, 4, 8) and place // 9 in (0, 4, 8)
-        else CellOutcome(place, str(place), None, None, None, None)
+        else CellOutcome(place, str(place), None, None, None)
         for place in range(81)
     ]
     refined = assemble(plan, cells, refined=True).panels[0].cells
@@ -91,14 +91,14 @@ def test_inferred_cells_are_marked() -> None:
 
 def test_a_single_axis_is_a_strip() -> None:
     plan = Plan("strip", axes=(Axis(("task.corruption",), ((0.0,), (0.5,))),))
-    diagram = assemble(plan, [outcome(0, Phase.CONFUSION), outcome(1, Phase.MEMORIZATION)], refined=False)
+    diagram = assemble(plan, [outcome(0, "confusion"), outcome(1, "memorization")], refined=False)
     assert [[cell.outcome for cell in row] for row in diagram.panels[0].cells] == [["confusion", "memorization"]]
     draw_phase_diagram(diagram)
 
 
 def test_seeds_alone_are_columns() -> None:
     plan = Plan("seeds", axes=(Axis(("training.seed",), ((0,), (1,))),))
-    diagram = assemble(plan, [outcome(0, Phase.CONFUSION), outcome(1, Phase.MEMORIZATION)], refined=False)
+    diagram = assemble(plan, [outcome(0, "confusion"), outcome(1, "memorization")], refined=False)
     assert [[cell.outcome for cell in row] for row in diagram.panels[0].cells] == [["confusion", "memorization"]]
 
 

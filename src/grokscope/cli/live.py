@@ -17,7 +17,7 @@ from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweep import Failed, Finished, Started
-from grokscope.sweep.diagram import DIVERGED, diagram_axes, outcome_of
+from grokscope.sweep.diagram import DIVERGED, diagram_axes
 from grokscope.sweep.estimate import relative_cost
 from grokscope.sweep.local import Progress
 from grokscope.sweep.plan import SEED, Plan
@@ -36,7 +36,7 @@ class SweepDisplay:
 
     def __init__(self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome], todo: int) -> None:
         self._plan, self._specs, self._axes = plan, specs, diagram_axes(plan)
-        self._outcomes: dict[int, str] = {cell.place: outcome for cell in cells if (outcome := outcome_of(cell))}
+        self._outcomes: dict[int, str] = {cell.place: cell.outcome for cell in cells if cell.outcome}
         self._places: dict[tuple[tuple[int, ...], int, int], list[int]] = defaultdict(list)
         for place in range(plan.size):
             indices = plan.indices(place)
@@ -49,7 +49,7 @@ class SweepDisplay:
         self._work_done, self._started = 0.0, time.monotonic()
         self._work_left = sum(relative_cost(spec) for place, spec in enumerate(specs) if place not in self._outcomes)
         self._console = Console(stderr=True)
-        self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=4, transient=False)
+        self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=2, transient=False)
         self._terminal = sys.stderr.isatty()
 
     def __enter__(self) -> Self:
@@ -131,9 +131,10 @@ class SweepDisplay:
         return text
 
     def _majority(self, panel: tuple[int, ...], column: int, row: int) -> str:
-        outcomes = Counter(
-            outcome for place in self._places[panel, column, row] if (outcome := self._outcomes.get(place))
-        )
+        places = self._places[panel, column, row]
+        if len(places) == 1:
+            return self._outcomes.get(places[0], MISSING)
+        outcomes = Counter(outcome for place in places if (outcome := self._outcomes.get(place)))
         return outcomes.most_common(1)[0][0] if outcomes else MISSING
 
     def _legend(self) -> Text:
@@ -149,7 +150,9 @@ class SweepDisplay:
             text.append(f", {self._failed} failed", style="bold red")
         if self._done:
             left = (self._work_left - self._work_done) / self._work_done * elapsed if self._done < self._todo else 0
-            text.append(f", {self._done / elapsed * 60:.3g} a minute, {duration(left)} left")
+            rate = self._done / elapsed * 60
+            text.append(f", {rate:,.0f} a minute" if rate >= 10 else f", {rate:.2g} a minute")
+            text.append(f", {duration(left)} left")
         return text
 
 

@@ -17,11 +17,10 @@ from grokscope.experiments import SWEEPS
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweep import run_all
-from grokscope.sweep.diagram import diagram_axes, outcome_of, slices_of
+from grokscope.sweep.diagram import wanted_places
 from grokscope.sweep.estimate import estimated_bytes, estimated_seconds
 from grokscope.sweep.local import available_cores
 from grokscope.sweep.plan import Plan
-from grokscope.sweep.refine import refine
 
 _WHAT = "What to run"
 _HOW = "Running"
@@ -179,7 +178,7 @@ def _run(
     weights: bool,
 ) -> None:
     cells = store.cells(plan.name)
-    places = {cell.run_id: cell.place for cell in reversed(cells) if cell.status is None}  # each run once
+    places = {cell.run_id: cell.place for cell in reversed(cells) if cell.outcome is None}  # each run once
     first = [] if refined else sorted(places.values())[:limit]
     display = SweepDisplay(plan, specs, cells, len(first))
     stopped, failed = False, 0
@@ -189,7 +188,7 @@ def _run(
             yield first
             return
         started = 0
-        while wanted := _wanted_places(store, plan):
+        while wanted := wanted_places(plan, store.cells(plan.name)):
             chosen = list(islice(wanted, None if limit is None else limit - started))
             if not chosen:
                 return
@@ -211,7 +210,7 @@ def _run(
         stopped = should_stop()
     counts = store.counts(plan.name)
     failed, missing = counts.get("failed", 0), counts.get("missing", 0)
-    if refined and not stopped and not _wanted_places(store, plan):
+    if refined and not stopped and not wanted_places(plan, store.cells(plan.name)):
         note(f"Done: {plan.size - missing} of {plan.size} cells were run, the others are inferred.")
     else:
         note(f"{'Stopped' if stopped else 'Done'}: {missing} of {plan.size} runs are left to do.")
@@ -221,17 +220,6 @@ def _run(
     if stopped:
         note("The same command goes on.")
         sys.exit(130)
-
-
-def _wanted_places(store: Store, plan: Plan) -> list[int]:
-    """Of a refined sweep, the cells to run next; all panels and seeds at once."""
-    size = diagram_axes(plan).size
-    places = {}
-    for cells in slices_of(plan, store.cells(plan.name)).values():
-        known = {place: outcome for place, cell in cells.items() if (outcome := outcome_of(cell))}
-        for place in refine(*size, known).wanted:
-            places[cells[place].run_id] = cells[place].place
-    return sorted(places.values())
 
 
 def _store_flag(store: Path) -> str:

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import astuple, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,12 @@ def checkpoint_from(arrays: Arrays) -> Checkpoint:
 
 def curve_arrays(curve: tuple[Measurement, ...]) -> Arrays:
     """A curve by columns."""
-    columns = zip(*(astuple(row) for row in curve), strict=True)
     return {
-        f"curve.{field.name}": np.array(column, np.int64 if field.type is int else np.float64)
-        for field, column in zip(fields(Measurement), columns, strict=False)
+        f"curve.{field.name}": np.array(
+            [getattr(row, field.name) for row in curve], np.int64 if field.type is int else np.float64
+        )
+        for field in fields(Measurement)
+        if curve
     }
 
 

@@ -22,8 +22,15 @@ CREATE TABLE runs (
 ) STRICT;
 """
 
+# The accuracies are those of the last row of the curve. An index that has all that a phase diagram shows spares SQLite
+# the long rows of the table.
 _FORMAT_2 = """
+ALTER TABLE runs ADD COLUMN train_accuracy REAL;
+ALTER TABLE runs ADD COLUMN test_accuracy REAL;
+UPDATE runs SET train_accuracy = json_extract(final, '$.train_accuracy'),
+                test_accuracy = json_extract(final, '$.test_accuracy');
 CREATE INDEX runs_by_time ON runs (finished_at, run_id);
+CREATE INDEX runs_by_outcome ON runs (run_id, phase, status, train_accuracy, test_accuracy);
 CREATE TABLE sweeps (
   name       TEXT PRIMARY KEY,
   definition TEXT NOT NULL,        -- base and axes, as JSON

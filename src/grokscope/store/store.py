@@ -23,11 +23,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -80,14 +80,12 @@ class StoredSweep:
     started_at: str
 
 
-@dataclass(frozen=True)
-class CellOutcome:
-    """What became of one cell of a sweep; `status` is None for a run that is neither done nor failed."""
+class CellOutcome(NamedTuple):
+    """What became of one cell of a sweep."""
 
     place: int
     run_id: str
-    status: str | None  # finished, diverged or failed
-    phase: Phase | None
+    outcome: str | None  # a phase's value, "diverged" or "failed"; None if the run is still to be done
     train_accuracy: float | None
     test_accuracy: float | None
 
@@ -167,13 +165,14 @@ class Store:
     def save(self, result: RunResult, *, weights: bool = False) -> None:
         """Write a run, replacing an earlier one with the same spec; nobody needs to work on it any more."""
         keep_weights = weights and result.weights is not None
+        final = row_to_dict(result.final) if result.curve else None
         file = f"{result.run_id[:2]}/{result.run_id}-{secrets.token_hex(4)}.safetensors"
         with _as_store_error(f"cannot write run {result.run_id} to the store {self.path}"):
             write_atomically(self._path(file), array_bytes(result, weights=keep_weights))
             with self._transaction():
                 outdated = self._files_of(result.run_id)
                 self._index.execute(
-                    "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (
                         result.run_id,
                         json.dumps(result.spec.model_dump(mode="json")),
@@ -184,8 +183,10 @@ class Store:
                         result.seconds,
                         int(keep_weights),
                         _now(),
-                        json.dumps(row_to_dict(result.final)) if result.curve else None,
+                        json.dumps(final) if final else None,
                         file,
+                        final and final["train_accuracy"],
+                        final and final["test_accuracy"],
                     ),
                 )
                 for table in ("leases", "checkpoints", "failures"):
@@ -222,11 +223,11 @@ class Store:
         """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
         clause, values = _where(conditions)
         with self._reading():
-            (count,) = self._index.execute(f"SELECT count(*) FROM runs {clause}", values).fetchone()
-        newest = self._select(
-            f"{clause} ORDER BY finished_at DESC, run_id DESC LIMIT ?", *values, -1 if limit is None else limit
-        )
-        return count, newest[::-1]
+            found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
+            run_ids = [run_id for (run_id,) in found]
+        newest = json.dumps(run_ids if limit is None else run_ids[-limit:])
+        chosen = "WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY finished_at, run_id"
+        return len(run_ids), self._select(chosen, newest)
 
     def finished_ids(self) -> set[str]:
         """The ids of all runs."""
@@ -368,27 +369,23 @@ class Store:
         """What became of every cell of a sweep, in the order of the places."""
         with self._reading():
             rows = self._index.execute(
-                "SELECT place, cells.run_id, "
-                "       CASE WHEN failures.run_id IS NOT NULL THEN 'failed' ELSE status END, phase, "
-                "       json_extract(final, '$.train_accuracy'), json_extract(final, '$.test_accuracy') "
-                "FROM cells LEFT JOIN runs USING (run_id) LEFT JOIN failures ON failures.run_id = cells.run_id "
-                "WHERE sweep = ? ORDER BY place",
+                "SELECT place, cells.run_id, coalesce(phase, status, iif(failures.run_id IS NULL, NULL, 'failed')), "
+                "       train_accuracy, test_accuracy "
+                "FROM cells LEFT JOIN runs INDEXED BY runs_by_outcome USING (run_id) "
+                "LEFT JOIN failures ON failures.run_id = cells.run_id WHERE sweep = ? ORDER BY place",
                 (sweep,),
             ).fetchall()
-        phases = {phase.value: phase for phase in Phase}
-        return [
-            CellOutcome(place, run_id, status, phases.get(phase), train, test)
-            for place, run_id, status, phase, train, test in rows
-        ]
+        return [CellOutcome._make(row) for row in rows]
 
     def counts(self, sweep: str) -> dict[str, int]:
         """How many runs of a sweep ended in which phase, diverged, failed, or are to be done ("missing")."""
         with self._reading():
             rows = self._index.execute(
-                "SELECT CASE WHEN failures.run_id IS NOT NULL THEN 'failed' "
-                "            ELSE coalesce(phase, status, 'missing') END AS outcome, count(*) "
+                "SELECT coalesce(phase, status, iif(failures.run_id IS NULL, 'missing', 'failed')) AS outcome, "
+                "       count(*) "
                 "FROM (SELECT DISTINCT run_id FROM cells WHERE sweep = ?) AS wanted "
-                "LEFT JOIN runs USING (run_id) LEFT JOIN failures ON failures.run_id = wanted.run_id GROUP BY outcome",
+                "LEFT JOIN runs INDEXED BY runs_by_outcome USING (run_id) "
+                "LEFT JOIN failures ON failures.run_id = wanted.run_id GROUP BY outcome",
                 (sweep,),
             ).fetchall()
         return dict(rows)
@@ -425,7 +422,7 @@ class Store:
 
     def _select(self, clause: str, *values: object) -> list[StoredRun]:
         with self._reading():
-            rows = self._index.execute(f"SELECT * FROM runs {clause}", values).fetchall()
+            rows = self._index.execute(f"SELECT {_COLUMNS} FROM runs {clause}", values).fetchall()
         return [_stored_run(row) for row in rows]
 
     def _ids_from(self, prefix: str) -> list[str]:
@@ -450,6 +447,9 @@ class Store:
 
     def _checkpoint_path(self, file: str) -> Path:
         return self.path / "checkpoints" / file
+
+
+_COLUMNS = ", ".join(field.name for field in fields(StoredRun))
 
 
 def _stored_run(row: tuple[Any, ...]) -> StoredRun:

@@ -8,10 +8,13 @@ diagram.to_csv()
 import csv
 import io
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from grokscope.errors import StoreError, did_you_mean
 from grokscope.phases import Phase
@@ -131,27 +134,54 @@ def phase_diagram(store: Store, name: str) -> PhaseDiagram:
     return assemble(Plan.from_dict(name, sweep.definition), store.cells(name), refined=sweep.refined)
 
 
-def assemble(plan: Plan, outcomes: Sequence[CellOutcome], *, refined: bool) -> PhaseDiagram:
-    """A diagram from what became of each place."""
-    shape = diagram_axes(plan)
-    slices = slices_of(plan, outcomes)
-    grids: dict[tuple[int, ...], dict[Place, list[tuple[CellOutcome, str | None]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for (panel, _), cells in slices.items():
-        known = {place: outcome for place, cell in cells.items() if (outcome := outcome_of(cell))}
-        inferred = refine(*shape.size, known).inferred if refined else {}
-        for place, cell in cells.items():
-            grids[panel][place].append((cell, known.get(place) or inferred.get(place)))
-    panels = []
-    for panel, grid in grids.items():
+def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> PhaseDiagram:
+    """A diagram from what became of each place. Many seeds make many runs, so they are counted as arrays."""
+    axes = diagram_axes(plan)
+    width, height = axes.size
+    panels = math.prod(len(plan.axes[axis]) for axis in axes.panels)
+    cell_of = _cells_of_places(plan, axes)  # [places]: which cell of which panel
+    codes = np.array([_CODES[cell.outcome] for cell in cells])
+    shown = codes.copy()
+    for places in _slices(plan).values() if refined else ():
+        known = {place: outcome for place, at in places.items() if (outcome := cells[at].outcome)}
+        for place, outcome in refine(width, height, known).inferred.items():
+            shown[places[place]] = _CODES[outcome]
+
+    def per_cell(values: npt.NDArray[Any], where: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+        return np.bincount(cell_of[where], values[where], panels * width * height)
+
+    ones = np.ones(len(cells))
+    counts = np.stack([per_cell(ones, shown == code) for code in range(len(OUTCOMES))], axis=-1).astype(int)
+    runs = per_cell(ones, codes >= 0).astype(int)
+    failed = per_cell(ones, codes == _CODES["failed"])
+    means = []
+    for column in ("train_accuracy", "test_accuracy"):
+        values = np.array([getattr(cell, column) for cell in cells], float)
+        with np.errstate(invalid="ignore"):
+            means.append(per_cell(values, np.isfinite(values)) / per_cell(ones, np.isfinite(values)))
+    flat = [
+        Cell(
+            "run" if runs[i] else "failed" if failed[i] else "inferred" if counts[i].any() else "missing",
+            {OUTCOMES[code]: int(counts[i, code]) for code in np.flatnonzero(counts[i])},
+            int(runs[i]),
+            *(None if math.isnan(mean[i]) else float(mean[i]) for mean in means),
+        )
+        for i in range(panels * width * height)
+    ]
+    made = []
+    for panel in range(panels):
         fields: dict[str, object] = {}
-        for axis, index in zip(shape.panels, panel, strict=True):
+        rest = panel
+        for axis in axes.panels:
+            rest, index = divmod(rest, len(plan.axes[axis]))
             fields |= plan.axes[axis].at(index)
-        width, height = shape.size
-        panels.append(Panel(fields, [[_cell(grid[column, row]) for column in range(width)] for row in range(height)]))
-    rows = plan.axes[shape.rows] if shape.rows is not None else None
-    return PhaseDiagram(plan, plan.axes[shape.columns], rows, panels)
+        start = panel * width * height
+        made.append(Panel(fields, [flat[start + row * width : start + (row + 1) * width] for row in range(height)]))
+    rows = plan.axes[axes.rows] if axes.rows is not None else None
+    return PhaseDiagram(plan, plan.axes[axes.columns], rows, made)
+
+
+_CODES: dict[str | None, int] = {None: -1, "failed": -2, **{name: code for code, name in enumerate(OUTCOMES)}}
 
 
 @dataclass(frozen=True)
@@ -172,47 +202,37 @@ def diagram_axes(plan: Plan) -> DiagramAxes:
     return DiagramAxes(order[0], rows, tuple(order[2:]), size)
 
 
-Slice = tuple[tuple[int, ...], int]  # a panel, and the place on the axis of seeds
+def wanted_places(plan: Plan, cells: Sequence[CellOutcome]) -> list[int]:
+    """Of a refined sweep, the cells to run next; of all panels and seeds at once, each run once."""
+    wanted = {}
+    for places in _slices(plan).values():
+        known = {place: outcome for place, at in places.items() if (outcome := cells[at].outcome)}
+        for place in refine(*diagram_axes(plan).size, known).wanted:
+            wanted[cells[places[place]].run_id] = places[place]
+    return sorted(wanted.values())
 
 
-def slices_of(plan: Plan, outcomes: Sequence[CellOutcome]) -> dict[Slice, dict[Place, CellOutcome]]:
-    """The cells of each panel and seed."""
-    shape = diagram_axes(plan)
-    slices: dict[Slice, dict[Place, CellOutcome]] = defaultdict(dict)
-    for cell in outcomes:
-        indices = plan.indices(cell.place)
-        seed = indices[plan.seed_axis] if plan.seed_axis is not None and plan.seed_axis != shape.columns else 0
-        place = (indices[shape.columns], indices[shape.rows] if shape.rows is not None else 0)
-        slices[tuple(indices[axis] for axis in shape.panels), seed][place] = cell
+def _slices(plan: Plan) -> dict[tuple[int, ...], dict[Place, int]]:
+    """For each panel and seed, where its cells are among all."""
+    axes = diagram_axes(plan)
+    slices: dict[tuple[int, ...], dict[Place, int]] = defaultdict(dict)
+    for at in range(plan.size):
+        indices = plan.indices(at)
+        place = (indices[axes.columns], indices[axes.rows] if axes.rows is not None else 0)
+        others = tuple(index for axis, index in enumerate(indices) if axis not in (axes.columns, axes.rows))
+        slices[others][place] = at
     return slices
 
 
-def outcome_of(cell: CellOutcome) -> str | None:
-    """A phase's value, "diverged" or "failed"; None if the run is still to be done."""
-    return cell.phase.value if cell.phase and cell.status != "failed" else cell.status
-
-
-def _cell(seeds: list[tuple[CellOutcome, str | None]]) -> Cell:
-    done = [cell for cell, _ in seeds if cell.status in ("finished", DIVERGED)]
-    counts = Counter(outcome for _, outcome in seeds if outcome in OUTCOMES)
-    source: Source = "missing"
-    if done:
-        source = "run"
-    elif any(cell.status == "failed" for cell, _ in seeds):
-        source = "failed"
-    elif counts:
-        source = "inferred"
-    return Cell(
-        source,
-        dict(counts),
-        len(done),
-        _mean([cell.train_accuracy for cell in done if cell.train_accuracy is not None]),
-        _mean([cell.test_accuracy for cell in done if cell.test_accuracy is not None]),
-    )
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _cells_of_places(plan: Plan, axes: DiagramAxes) -> npt.NDArray[np.int64]:
+    """The cell of every place: column, then row, then panels, the first running fastest; seeds share a cell."""
+    indices = np.unravel_index(np.arange(plan.size), [len(axis) for axis in plan.axes], order="F")
+    cell = np.zeros(plan.size, np.int64)
+    stride = 1
+    for axis in (axes.columns, *([] if axes.rows is None else [axes.rows]), *axes.panels):
+        cell += stride * indices[axis]
+        stride *= len(plan.axes[axis])
+    return cell
 
 
 def _text(value: float | None) -> str:

@@ -35,6 +35,7 @@ from grokscope.store import Claim, Store
 
 CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
+REPORT_SECONDS = 0.25  # between two measurements of a run that are reported; nobody looks faster
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
 
 
@@ -47,7 +48,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run under way took a measurement."""
+    """A run under way took a measurement; the first one, and then not more than a few each second."""
 
     index: int
     measurement: Measurement
@@ -325,6 +326,7 @@ def _run_stored(
             return Finished(index, run.phase, run.seconds)
     _say(pipe, Started(index))
     saved = renewed = time.monotonic()
+    reported = -REPORT_SECONDS
 
     def keep(checkpoint: Callable[[], Checkpoint]) -> None:
         nonlocal saved, renewed
@@ -339,7 +341,10 @@ def _run_stored(
             raise _StopRequested
 
     def report(measurement: Measurement, _: NeuronSpectra) -> None:
-        _say(pipe, Measured(index, measurement))
+        nonlocal reported
+        if time.monotonic() - reported >= REPORT_SECONDS:
+            _say(pipe, Measured(index, measurement))
+            reported = time.monotonic()
 
     try:
         start = store.load_checkpoint(spec.run_id)
