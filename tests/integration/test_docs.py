@@ -8,9 +8,20 @@ from pathlib import Path
 import pytest
 
 from grokscope import RunSpec
+from grokscope.sweep.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+
+
+def help_of(*command: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "grokscope", *command, "--help"],
+        env={"COLUMNS": "200", "PATH": ""}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
 
 
 def blocks(language: str) -> list[str]:
@@ -28,6 +39,18 @@ def test_toml_in_the_readme_is_a_spec() -> None:
     assert RunSpec.from_toml(text).model.norm == "batch"
 
 
+def test_toml_in_the_sweeps_page_is_a_sweep(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", SWEEPS_PAGE, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    assert len(list(Plan.from_file(tmp_path / "mine.toml").specs())) == 4 * 3 * 2 * 3
+
+
+def test_flags_named_in_the_sweeps_page_exist() -> None:
+    shown = help_of("sweep") + help_of("phase-diagram") + help_of("runs", "list")
+    for flag in set(re.findall(r"`(--[a-z][a-z-]+)", SWEEPS_PAGE)) - {"--spec"}:
+        assert flag in shown
+
+
 def test_links_lead_somewhere() -> None:
     for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
@@ -35,10 +58,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_flags_named_in_the_readme_exist() -> None:
-    shown = subprocess.run(
-        [sys.executable, "-m", "grokscope", "train", "--help"],
-        env={"COLUMNS": "200", "PATH": ""}, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    train = README.split("## Train one network")[1].split("## In Python")[0]
+    shown = help_of("train")
+    train = README.split("## Train one network")[1].split("## Train a phase diagram")[0]
     for flag in set(re.findall(r"--[a-z][a-z-]+", train)) - {"--out"}:
         assert flag in shown
