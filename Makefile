@@ -30,6 +30,7 @@ sanitize: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.sweeps
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
@@ -73,32 +74,42 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
     axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
 
 
+_PANELS_ABREAST = 6
+
+
 def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Figure:
-    """One column for each panel; above the phases, if wanted, the train and the test accuracies."""
-    count, rows = len(diagram.panels), 3 if accuracies else 1
+    """The panels side by side; above the phases, if wanted, the train and the test accuracies."""
+    kinds = ("train", "test", "phase") if accuracies else ("phase",)
+    abreast = min(len(diagram.panels), _PANELS_ABREAST)
+    rows = -(-len(diagram.panels) // abreast) * len(kinds)
     with style.context(STYLE):
-        figure = Figure(figsize=(1.6 + 2.9 * count, 0.9 + 2.9 * rows))
-        grid = figure.subplots(rows, count, squeeze=False, sharex=True, sharey=True)
-        for column, panel in enumerate(diagram.panels):
-            grid[0, column].set_title(_panel_title(panel) or diagram.plan.name)
-            if accuracies:
-                for row, kind in enumerate(("train", "test")):
-                    values = [[getattr(cell, f"{kind}_accuracy") for cell in cells] for cells in panel.cells]
-                    image = grid[row, column].imshow(
-                        np.array(values, dtype=float), vmin=0, vmax=1, cmap="viridis", origin="lower", aspect="auto"
-                    )
-                    grid[row, column].grid(visible=False)
-                    if column == count - 1:
+        figure = Figure(figsize=(1.6 + 2.9 * abreast, 0.9 + 2.9 * rows))
+        grid = figure.subplots(rows, abreast, squeeze=False, sharex=True, sharey=True)
+        for place, panel in enumerate(diagram.panels):
+            block, column = divmod(place, abreast)
+            for row, kind in enumerate(kinds, start=block * len(kinds)):
+                axes = grid[row, column]
+                if kind == "phase":
+                    _draw_phases(axes, panel)
+                else:
+                    image = _draw_accuracies(axes, panel, kind)
+                    if column == 0:
                         figure.colorbar(image, ax=grid[row], label=f"{kind} accuracy", shrink=0.9)
-            _draw_phases(grid[-1, column], panel)
-            _label_ticks(grid[-1, column], diagram.columns, diagram.rows)
-        for axes in grid[-1]:
+                if column == 0 and diagram.rows:
+                    axes.set_ylabel(_axis_label(diagram.rows))
+            grid[block * len(kinds), column].set_title(_panel_title(panel) or diagram.plan.name)
+            _label_ticks(axes, diagram.columns, diagram.rows)
             axes.set_xlabel(_axis_label(diagram.columns))
-        if diagram.rows:
-            for axes in grid[:, 0]:
-                axes.set_ylabel(_axis_label(diagram.rows))
-        figure.legend(handles=_phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * count))
+        for axes in grid.flat:
+            axes.set_visible(bool(axes.images))
+        figure.legend(handles=_phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * abreast))
     return figure
+
+
+def _draw_accuracies(axes: Axes, panel: Panel, kind: str) -> AxesImage:
+    values = [[getattr(cell, f"{kind}_accuracy") for cell in cells] for cells in panel.cells]
+    axes.grid(visible=False)
+    return axes.imshow(np.array(values, float), vmin=0, vmax=1, cmap="viridis", origin="lower", aspect="auto")
 
 
 _MISSING = "#ffffff"

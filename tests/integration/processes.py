@@ -30,6 +30,11 @@ def children(pid: int) -> set[int]:
     return {int(child) for child in listed.stdout.split()}
 
 
+def command_line(pid: int) -> str:
+    """What a process was started as; empty if it has ended."""
+    return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+
+
 def is_running(pid: int) -> bool:
     """Whether a process is there and not a zombie."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout

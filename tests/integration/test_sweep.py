@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pty
+import random
 import re
 import select
 import signal
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.processes import children, grokscope, start, wait_until
+from tests.integration.processes import children, command_line, grokscope, start, wait_until
 
 from grokscope import RunSpec, Store
 
@@ -282,6 +283,30 @@ def test_a_killed_worker_is_a_failed_run(long: Path, uninterrupted: dict[str, tu
     assert "1 failed runs will be tried again" in retried.stderr
     assert contents(store) == uninterrupted
     assert Store(store).failures() == []
+
+
+def test_workers_killed_at_any_moment(short: Path) -> None:
+    """Whatever a worker held when it died, the others go on: between runs, while saving, while reporting."""
+    store = short / "grokscope-runs"
+    process = start("sweep", "mine.toml", "--seeds", "60", "--workers", "2", cwd=short)
+    moments = random.Random(0)
+    kills = 0
+    while process.poll() is None:
+        time.sleep(moments.uniform(0, 0.4))
+        workers = [pid for pid in children(process.pid) if "spawn_main" in command_line(pid)]
+        if workers and kills < 12:
+            os.kill(moments.choice(workers), signal.SIGKILL)
+            kills += 1
+            wait_until(lambda: bool(running(store)) or process.poll() is not None, "work goes on")
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert kills > 3
+    assert 0 < len(Store(store).failures()) <= kills
+    grokscope("sweep", "mine.toml", "--seeds", "60", "--retry-failed", cwd=short)
+    assert len(contents(store)) == 360
+    peace = short / "peace"
+    grokscope("sweep", "mine.toml", "--seeds", "60", "--store", str(peace), cwd=short)
+    assert contents(store) == contents(peace)
 
 
 def test_two_sweeps_share_the_work(long: Path, uninterrupted: dict[str, tuple[object, ...]]) -> None:

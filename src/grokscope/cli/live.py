@@ -34,7 +34,7 @@ _COLORS = {phase.value: phase.color for phase in Phase} | {
 class SweepDisplay:
     """Shows the events of `run_all` over the cells of a plan."""
 
-    def __init__(self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome], todo: int) -> None:
+    def __init__(self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome]) -> None:
         self._plan, self._specs, self._axes = plan, specs, diagram_axes(plan)
         self._outcomes: dict[int, str] = {cell.place: cell.outcome for cell in cells if cell.outcome}
         self._places: dict[tuple[tuple[int, ...], int, int], list[int]] = defaultdict(list)
@@ -45,9 +45,8 @@ class SweepDisplay:
             self._places[panel, indices[self._axes.columns], row].append(place)
         self._panels = sorted({panel for panel, _, _ in self._places})
         self._newest = self._panels[0]
-        self._todo, self._done, self._failed = todo, 0, 0
-        self._work_done, self._started = 0.0, time.monotonic()
-        self._work_left = sum(relative_cost(spec) for place, spec in enumerate(specs) if place not in self._outcomes)
+        self._todo, self._done, self._failed = 0, 0, 0
+        self._work, self._work_done, self._started = 0.0, 0.0, time.monotonic()
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=2, transient=False)
         self._terminal = sys.stderr.isatty()
@@ -63,9 +62,10 @@ class SweepDisplay:
         if self._terminal:
             self._live.stop()
 
-    def expect(self, runs: int) -> None:
-        """So many more runs were found to be necessary."""
-        self._todo += runs
+    def expect(self, places: Sequence[int]) -> None:
+        """These runs are to be done as well."""
+        self._todo += len(places)
+        self._work += sum(relative_cost(self._specs[place]) for place in places)
 
     def update(self, event: Progress) -> None:
         """Take note of an event."""
@@ -149,7 +149,7 @@ class SweepDisplay:
         if self._failed:
             text.append(f", {self._failed} failed", style="bold red")
         if self._done:
-            left = (self._work_left - self._work_done) / self._work_done * elapsed if self._done < self._todo else 0
+            left = (self._work - self._work_done) / self._work_done * elapsed
             rate = self._done / elapsed * 60
             text.append(f", {rate:,.0f} a minute" if rate >= 10 else f", {rate:.2g} a minute")
             text.append(f", {duration(left)} left")

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -179,22 +178,18 @@ def _run(
 ) -> None:
     cells = store.cells(plan.name)
     places = {cell.run_id: cell.place for cell in reversed(cells) if cell.outcome is None}  # each run once
-    first = [] if refined else sorted(places.values())[:limit]
-    display = SweepDisplay(plan, specs, cells, len(first))
-    stopped, failed = False, 0
+    display = SweepDisplay(plan, specs, cells)
+    left = plan.size if limit is None else limit
 
     def batches() -> Iterator[Sequence[int]]:
-        if not refined:
-            yield first
-            return
-        started = 0
-        while wanted := wanted_places(plan, store.cells(plan.name)):
-            chosen = list(islice(wanted, None if limit is None else limit - started))
-            if not chosen:
-                return
-            started += len(chosen)
-            display.expect(len(chosen))
+        nonlocal left
+        wanted = wanted_places(plan, cells) if refined else sorted(places.values())
+        while wanted and left:
+            chosen = wanted[:left]
+            left -= len(chosen)
+            display.expect(chosen)
             yield chosen
+            wanted = wanted_places(plan, store.cells(plan.name)) if refined else []
 
     with stop_on_request() as should_stop, display:
         for event in run_all(

@@ -106,8 +106,8 @@ class PhaseDiagram:
 def wilson_interval(successes: int, trials: int) -> tuple[float, float, float]:
     """A fraction and its 95 % confidence interval after Wilson, which is sensible for few trials.
 
-    >>> [round(bound, 3) for bound in wilson_interval(3, 3)]
-    [1.0, 0.438, 1.0]
+    >>> [round(bound, 2) for bound in wilson_interval(3, 3)]
+    [1.0, 0.44, 1.0]
     """
     if not trials:
         return math.nan, math.nan, math.nan

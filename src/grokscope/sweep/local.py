@@ -10,6 +10,7 @@ A worker claims a run in the store, goes on from its checkpoint if there is one,
 it has saved is safe whatever happens to this process. Processes that share a store never do the same run twice.
 """
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -22,7 +23,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from grokscope.errors import GrokscopeError, StoreError
@@ -36,6 +36,7 @@ from grokscope.store import Claim, Store
 CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
 REPORT_SECONDS = 0.25  # between two measurements of a run that are reported; nobody looks faster
+MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have done anything
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
 
 
@@ -48,7 +49,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run under way took a measurement; the first one, and then not more than a few each second."""
+    """A run took a measurement: the first, the last, and between them not more than a few each second."""
 
     index: int
     measurement: Measurement
@@ -129,7 +130,7 @@ def run_all(
         while True:
             stopping = broken is not None or should_stop()
             if stopping:
-                pool.stop.set()
+                pool.stop()
             while held and held[0][0] <= time.monotonic():
                 todo.append(held.popleft()[1])
             if not stopping:
@@ -175,9 +176,11 @@ class _Pool:
 
     def __init__(self, size: int, store: Path, engine: str, weights: bool) -> None:
         self._context = multiprocessing.get_context("spawn")
-        self.stop = self._context.Event()
-        self._arguments = (self.stop, store, engine, weights)
+        # Without a lock: a worker that is killed while it holds one would stop all others.
+        self._stop = self._context.RawValue(ctypes.c_bool, False)
+        self._arguments = (self._stop, store, engine, weights)
         self._store = store
+        self._futile_starts = 0  # in a row
         with _one_thread_each():
             self._workers = [self._start() for _ in range(size)]
 
@@ -187,6 +190,9 @@ class _Pool:
         process.start()
         theirs.close()
         return _Worker(process, ours)
+
+    def stop(self) -> None:
+        self._stop.value = True
 
     @property
     def busy(self) -> bool:
@@ -211,24 +217,31 @@ class _Pool:
                 yield from self._replace(place)
                 continue
             if isinstance(message, _Ready):
-                worker.ready = True
+                worker.ready, self._futile_starts = True, 0
                 continue
             if not isinstance(message, Started | Measured):
                 worker.task = None
             yield message  # type: ignore[misc]
 
-    def _replace(self, place: int) -> Iterator[Failed]:
+    def _replace(self, place: int) -> Iterator[Finished | Failed]:
         worker = self._workers[place]
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-        if worker.task is None:
-            raise GrokscopeError(f"a worker process {how} before it had a run; its own messages, above, say why")
-        index, spec = worker.task
-        reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
-        Store(self._store).save_failure(spec, reason, f"{reason}\n")
+        self._futile_starts += not worker.ready
+        if not worker.ready and (code >= 0 or self._futile_starts > MOST_FUTILE_STARTS):
+            raise GrokscopeError(f"a worker process {how}; its own messages, above, say why")
         with _one_thread_each():
             self._workers[place] = self._start()
+        if worker.task is None:
+            return
+        index, spec = worker.task
+        store = Store(self._store)
+        if run := store.find(spec.run_id):  # it died between saving and saying so
+            yield Finished(index, run.phase, run.seconds)
+            return
+        reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
+        store.save_failure(spec, reason, f"{reason}\n")
         yield Failed(index, reason)
 
     def close(self) -> None:
@@ -271,7 +284,7 @@ def _one_thread_each() -> Iterator[None]:
 # ---- the worker's side ----------------------------------------------------------------------------------------------
 
 
-def _work(pipe: "Connection[object, object]", stop: Event, store: Path, engine: str, weights: bool) -> None:
+def _work(pipe: "Connection[object, object]", stop: ctypes.c_bool, store: Path, engine: str, weights: bool) -> None:
     """Take runs from the pipe until it is closed."""
     for ignored in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)  # the parent decides; it asks for a checkpoint first
@@ -311,7 +324,7 @@ def _end_with_parent() -> None:
 
 def _run_stored(
     pipe: "Connection[object, object]",
-    stop: Event,
+    stop: ctypes.c_bool,
     store: Store,
     index: int,
     spec: RunSpec,
@@ -331,18 +344,18 @@ def _run_stored(
     def keep(checkpoint: Callable[[], Checkpoint]) -> None:
         nonlocal saved, renewed
         now = time.monotonic()
-        if stop.is_set() or now - saved >= CHECKPOINT_SECONDS:
+        if stop.value or now - saved >= CHECKPOINT_SECONDS:
             store.save_checkpoint(spec.run_id, checkpoint())
             saved = now
         if now - renewed >= RENEW_SECONDS:
             store.renew(spec.run_id)
             renewed = now
-        if stop.is_set():
+        if stop.value:
             raise _StopRequested
 
     def report(measurement: Measurement, _: NeuronSpectra) -> None:
         nonlocal reported
-        if time.monotonic() - reported >= REPORT_SECONDS:
+        if time.monotonic() - reported >= REPORT_SECONDS or measurement.step == spec.training.steps:
             _say(pipe, Measured(index, measurement))
             reported = time.monotonic()
 

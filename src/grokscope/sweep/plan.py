@@ -73,6 +73,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse what expands to no runs, to too many, or to contradictions."""
+        if not self.name.strip():
+            raise SpecError("a sweep needs a name")
         if not self.axes:
             raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
         paths = [path for axis in self.axes for path in axis.fields] + list(self.derived)
