@@ -26,7 +26,7 @@ def multiply_adds(spec: RunSpec) -> tuple[float, float]:
     """Multiply-adds of a step's matrix products: over the training pairs; over the others plus the full grid."""
     task: TaskSpec = spec.task
     n, N, p = task.training_size, spec.model.width, task.modulus
-    return 3.0 * n * N * p, 3.0 * (p * p - n) * N * p + 6.0 * N * N * p
+    return 3.0 * n * N * p, 3.0 * (p * p - n) * N * p + 4.5 * N * N * p + 12.0 * p * p * N
 
 
 def milliseconds(spec: RunSpec) -> float:

@@ -226,9 +226,9 @@ def test_ctrl_c_checkpoints_and_the_same_command_goes_on(
     assert "Stopping: saving where the runs under way stand" in errors
     assert "The same command goes on." in errors
     assert "Traceback" not in output + errors
-    steps = Store(store).checkpoint_steps(under_way)
-    assert steps
-    assert all(0 < step < 60000 for step in steps.values())
+    checkpoints = [found for run_id in under_way if (found := Store(store).load_checkpoint(run_id))]
+    assert checkpoints
+    assert all(0 < checkpoint.state.step < 60000 for checkpoint in checkpoints)
     assert running(store) == set()
     grokscope("sweep", "mine.toml", cwd=long)
     assert contents(store) == uninterrupted

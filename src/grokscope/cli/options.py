@@ -16,13 +16,18 @@ EngineOption = Annotated[
     typer.Option("--engine", help="auto (the fastest that can run it), native or torch.", rich_help_panel="Running"),
 ]
 
-__all__ = ["DEFAULT_STORE", "EngineOption", "RunArgument", "StoreOption", "help_without_command", "note"]
+__all__ = ["DEFAULT_STORE", "EngineOption", "RunArgument", "StoreOption", "help_without_command", "note", "store_flag"]
 
 
 def help_without_command(context: typer.Context) -> None:
     """Print what the commands are if none was given."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def store_flag(store: Path) -> str:
+    """What a suggested command needs to find the same store."""
+    return "" if store == DEFAULT_STORE else f" --store {store}"
 
 
 def note(message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.live import SweepDisplay, duration
-from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean
@@ -211,11 +211,7 @@ def _run(
         note(f"{'Stopped' if stopped else 'Done'}: {missing} of {plan.size} runs are left to do.")
     if failed:
         note(f"{failed} runs failed: `grokscope status {plan.name}` says why, --retry-failed tries them again.")
-    typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{_store_flag(store.path)}")
+    typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{store_flag(store.path)}")
     if stopped:
         note("The same command goes on.")
         sys.exit(130)
-
-
-def _store_flag(store: Path) -> str:
-    return "" if store == DEFAULT_STORE else f" --store {store}"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.progress import RunsProgress
 from grokscope.engines import check_engine
 from grokscope.errors import SpecError
@@ -159,8 +159,4 @@ def train(
     else:
         typer.echo(result.describe())
         typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s) is in {store}.")
-        typer.echo(f"Look at it with: grokscope show {result.run_id}{_store_flag(store)}")
-
-
-def _store_flag(store: Path) -> str:
-    return "" if store == DEFAULT_STORE else f" --store {store}"
+        typer.echo(f"Look at it with: grokscope show {result.run_id}{store_flag(store)}")

@@ -316,12 +316,6 @@ class Store:
         except (OSError, SafetensorError):
             return None  # damaged: what it saves is time, and the run can be had without it
 
-    def checkpoint_steps(self, run_ids: Iterable[str]) -> dict[str, int]:
-        """At which step the runs among these stand that have a checkpoint."""
-        with self._reading():
-            steps = dict(self._index.execute("SELECT run_id, step FROM checkpoints").fetchall())
-        return {run_id: steps[run_id] for run_id in run_ids if run_id in steps}
-
     # ---- failures -----------------------------------------------------------------------------------------------
 
     def save_failure(self, spec: RunSpec, error: str, traceback: str) -> None:
