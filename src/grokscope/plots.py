@@ -1,22 +1,25 @@
 """Pictures of single runs (curves, IPR histograms) and of sweeps (phase diagrams)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import style
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.result import RunResult
-from grokscope.sweep.diagram import DIVERGED, OUTCOMES, Panel, PhaseDiagram
+from grokscope.sweep.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
 from grokscope.sweep.plan import Axis
 
 STYLE = Path(__file__).with_name("grokscope.mplstyle")
@@ -131,39 +134,40 @@ def _draw_phases(axes: Axes, panel: Panel) -> None:
     cells = [(x, y, cell) for y, row in enumerate(panel.cells) for x, cell in enumerate(row)]
     inferred = [Rectangle((x - 0.5, y - 0.5), 1, 1) for x, y, cell in cells if cell.source == "inferred"]
     axes.add_collection(PatchCollection(inferred, facecolor="none", edgecolor="0.25", hatch="////", linewidth=0))
-    for chosen, marker in (
-        (
-            [(x, y) for x, y, cell in cells if cell.source == "missing"],
-            {"marker": ".", "color": "0.7", "markersize": 2},
-        ),
-        ([(x, y) for x, y, cell in cells if cell.source == "failed"], {"marker": "x", "color": "#c00000"}),
-        (
-            [(x, y) for x, y, cell in cells if not cell.seeds_agree],
-            {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black", "markeredgewidth": 0.6},
-        ),
-    ):
-        axes.plot(*zip(*chosen, strict=True) if chosen else ([], []), linestyle="", **marker)
+    for kind, applies in _MARKED.items():
+        places = [(x, y) for x, y, cell in cells if applies(cell)]
+        axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **_MARKS[kind])
 
 
-def _phase_handles(diagram: PhaseDiagram) -> list[Patch]:
+_MARKED: dict[str, Callable[[Cell], bool]] = {
+    "not run yet": lambda cell: cell.source == "missing",
+    "failed": lambda cell: cell.source == "failed",
+    "seeds disagree": lambda cell: not cell.seeds_agree,
+}
+_MARKS: dict[str, dict[str, Any]] = {
+    "not run yet": {"marker": ".", "color": "0.7", "markersize": 2},
+    "failed": {"marker": "x", "color": "#c00000", "markersize": 5},
+    "seeds disagree": {"marker": "o", "color": "white", "markersize": 4, "markeredgecolor": "black"},
+}
+
+
+def _phase_handles(diagram: PhaseDiagram) -> list[Artist]:
     """The phases in the paper's order, then what else occurs."""
     cells = list(diagram.all_cells())
-    handles = [Patch(color=phase.color, label=phase.label) for phase in Phase]
+    handles: list[Artist] = [Patch(color=phase.color, label=phase.label) for phase in Phase]
     if any(cell.outcome == DIVERGED for cell in cells):
         handles.append(Patch(color=_OUTCOME_COLORS[DIVERGED], label="Diverged"))
     if any(cell.source == "inferred" for cell in cells):
         handles.append(Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0, label="inferred, not run"))
-    if any(cell.source == "missing" for cell in cells):
-        handles.append(Patch(facecolor=_MISSING, edgecolor="0.7", label="· not run yet"))
-    if any(cell.source == "failed" for cell in cells):
-        handles.append(Patch(facecolor=_MISSING, edgecolor="#c00000", label="× failed"))
-    if any(not cell.seeds_agree for cell in cells):
-        handles.append(Patch(facecolor=_MISSING, edgecolor="black", label="○ seeds disagree"))
+    for kind, applies in _MARKED.items():
+        if any(map(applies, cells)):
+            handles.append(Line2D([], [], linestyle="", label=kind, **_MARKS[kind]))
     return handles
 
 
 def _label_ticks(axes: Axes, columns: Axis, rows: Axis | None) -> None:
     axes.set_xticks(*_ticks(columns))
+    axes.tick_params(labelbottom=True)  # also where another row of panels is below
     axes.set_yticks(*_ticks(rows) if rows else ([], []))
 
 
