@@ -78,10 +78,16 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
 
 
 _PANELS_ABREAST = 6
+_MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits
 
 
 def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Figure:
     """The panels side by side; above the phases, if wanted, the train and the test accuracies."""
+    if len(diagram.panels) > _MOST_PANELS:
+        raise GrokscopeError(
+            f"the sweep {diagram.plan.name} has {len(diagram.panels)} panels; a picture shows at most {_MOST_PANELS}: "
+            "write a .csv, or sweep fewer values (the first two axes are not panels)"
+        )
     kinds = ("train", "test", "phase") if accuracies else ("phase",)
     abreast = min(len(diagram.panels), _PANELS_ABREAST)
     rows = -(-len(diagram.panels) // abreast) * len(kinds)
@@ -140,12 +146,12 @@ def _draw_phases(axes: Axes, panel: Panel) -> None:
 
 
 _MARKED: dict[str, Callable[[Cell], bool]] = {
-    "not run yet": lambda cell: cell.source == "missing",
-    "failed": lambda cell: cell.source == "failed",
+    "not run yet": lambda cell: cell.missing > 0,
+    "failed": lambda cell: cell.failed > 0,
     "seeds disagree": lambda cell: not cell.seeds_agree,
 }
 _MARKS: dict[str, dict[str, Any]] = {
-    "not run yet": {"marker": ".", "color": "0.7", "markersize": 2},
+    "not run yet": {"marker": ".", "color": "0.6", "markersize": 3},
     "failed": {"marker": "x", "color": "#c00000", "markersize": 5},
     "seeds disagree": {"marker": "o", "color": "white", "markersize": 4, "markeredgecolor": "black"},
 }
@@ -172,9 +178,9 @@ def _label_ticks(axes: Axes, columns: Axis, rows: Axis | None) -> None:
 
 
 def _ticks(axis: Axis) -> tuple[list[int], list[str]]:
-    """At most six labels: the ends, and evenly spaced ones between."""
-    step = max(1, -(-(len(axis) - 1) // 5))
-    places = list(range(0, len(axis), step))
+    """At most five labels: the ends, and evenly spaced ones between."""
+    count = min(len(axis), 5)
+    places = sorted({round(i * (len(axis) - 1) / max(count - 1, 1)) for i in range(count)})
     values = [
         ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in axis.points[i]) for i in places
     ]
@@ -190,7 +196,7 @@ def _field_label(path: str) -> str:
 
 
 def _panel_title(panel: Panel) -> str:
-    return ", ".join(f"{_field_label(path)} {value}" for path, value in panel.fields.items())
+    return "\n".join(f"{_field_label(path)} {value}" for path, value in panel.fields.items())
 
 
 def settings_line(result: RunResult) -> str:

@@ -108,6 +108,7 @@ class Checkpoint:
     state: TrainingState
     curve: tuple[Measurement, ...]
     seconds: float  # that the run has taken so far
+    engine: str  # another one would go on with other rounding
 
 
 def row_to_dict(row: Measurement) -> dict[str, float | int | None]:

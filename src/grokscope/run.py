@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.engines import Engine, initial_state, make_engine
+from grokscope.engines import Engine, check_engine, initial_state, make_engine
 from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra, take_measurement
 from grokscope.models import Weights
 from grokscope.phases import Phase, classify
@@ -40,8 +40,11 @@ def execute(
 
     `on_measurement` sees every row of the curve when it is taken, and with it the spectra of all neurons, of which
     the result keeps only the last. `on_pause` is called several times a second, unless a single step takes longer, with
-    a function that makes a checkpoint; `start` goes on from one, to the same result as without the interruption.
+    a function that makes a checkpoint; `start` goes on from one, to the same result as without the interruption. One
+    of another engine, which rounds otherwise, is not used.
     """
+    if start and start.engine != check_engine(engine, device, spec):
+        start = None
     started = time.perf_counter() - (start.seconds if start else 0)
     dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
     trainer = make_engine(spec, dataset, start.state if start else initial_state(spec), engine, device)
@@ -61,7 +64,7 @@ def execute(
             if on_measurement is not None:
                 on_measurement(curve[-1], spectra)
         if on_pause is not None and trainer.step < spec.training.steps:
-            on_pause(lambda: Checkpoint(trainer.state(), tuple(curve), time.perf_counter() - started))
+            on_pause(lambda: Checkpoint(trainer.state(), tuple(curve), time.perf_counter() - started, trainer.name))
     if diverged_step is None and not math.isfinite(curve[-1].test_loss):
         diverged_step = trainer.step  # there was no further step whose loss would have shown it
 

@@ -19,6 +19,8 @@ import pytest
 from tests.integration.processes import children, command_line, grokscope, start, wait_until
 
 from grokscope import RunSpec, Store
+from grokscope.run import execute
+from grokscope.sweep.plan import Plan
 
 SWEEP = """
 [base.task]
@@ -182,6 +184,9 @@ def test_runs_can_be_selected(short: Path) -> None:
         ("corruption", "must be such as"),
         ("phase=happy", "must be one of coexistence"),
         ("task.corruption=high", "is a finite number"),
+        ("task.operation=addd", "task.operation = 'addd' is not allowed"),
+        ("phase<confusion", "is compared with = or !="),
+        ("task.modulus=99999999999999999999", "no task.modulus is as large"),
     ):
         refused = grokscope("runs", "list", "--where", condition, cwd=short, check=False)
         assert refused.returncode == 2
@@ -309,6 +314,52 @@ def test_workers_killed_at_any_moment(short: Path) -> None:
     assert contents(store) == contents(peace)
 
 
+def test_another_sweep_that_takes_the_name_does_not_disturb(long: Path) -> None:
+    process = start("sweep", "mine.toml", "--refine", "--workers", "1", cwd=long)
+    wait_until(lambda: bool(running(long / "grokscope-runs")), "a run has started")
+    grokscope("sweep", "mine.toml", "--grid", "1x1", "--set", "training.steps=1", cwd=long)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert re.search(r"Done: \d of 6 cells were run, the others are inferred", errors)
+
+
+@pytest.mark.parametrize("seconds", [0.7, 1.0, 1.3])
+def test_ctrl_c_right_after_the_start(long: Path, seconds: float) -> None:
+    process = start("sweep", "mine.toml", cwd=long)
+    wait_until(lambda: bool(children(process.pid)), "a worker is there")
+    time.sleep(seconds - 0.7)
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in output + errors
+
+
+def test_another_engine_starts_anew(long: Path) -> None:
+    store = long / "grokscope-runs"
+    process = start("sweep", "mine.toml", "--workers", "1", "--engine", "native", cwd=long)
+    wait_until(lambda: bool(running(store)), "a run has started")
+    time.sleep(0.3)
+    process.terminate()
+    process.communicate(timeout=60)
+    (run_id,) = (file.name.partition("-")[0] for file in (store / "checkpoints").iterdir())
+    checkpoint = Store(store).load_checkpoint(run_id)
+    assert checkpoint is not None
+    assert checkpoint.engine == "native"
+    spec = next(spec for spec in Plan.from_file(long / "mine.toml").specs() if spec.run_id == run_id)
+    short = spec.updated({"training.steps": checkpoint.state.step + 1})  # as if the run were to end soon
+    assert repr(execute(short, engine="native", start=checkpoint).curve[:3]) == repr(checkpoint.curve[:3])
+    anew = execute(short.updated({"training.steps": 20}), engine="torch", start=checkpoint)
+    assert anew.curve[0].step == 1
+    assert len(anew.curve) == 11
+
+
+def test_unfinished_seeds_are_shown_as_such(short: Path) -> None:
+    grokscope("sweep", "mine.toml", "--seeds", "2", "--limit", "8", cwd=short)
+    shown = grokscope("phase-diagram", "mine", "--out", "mine.csv", cwd=short)
+    assert "6 cells run (4 of them not with all seeds)" in shown.stderr
+    assert [row["missing"] for row in rows_of(short / "mine.csv")] == ["0", "0", "1", "1", "1", "1"]
+
+
 def test_two_sweeps_share_the_work(long: Path, uninterrupted: dict[str, tuple[object, ...]]) -> None:
     processes = [start("sweep", "mine.toml", "--workers", "1", cwd=long) for _ in range(2)]
     outputs = [process.communicate(timeout=300) for process in processes]
@@ -406,6 +457,10 @@ def test_in_a_terminal_the_diagram_fills_in(short: Path) -> None:
         (["fig3a", "--grid", "5"], "must be two numbers such as 5x5"),
         (["fig3a", "--seeds", "0"], "should be greater than or equal to 1"),
         (["fig3a", "--seeds", "100000"], "at most 1,000,000 are allowed"),
+        (["fig3a", "--seeds", "1000000000"], "at most 1,000,000 runs are allowed"),
+        (["fig3a", "--workers", "²"], "must be auto or a number of at least 1"),
+        (["fig3a", "--grid", "²x5"], "must be two numbers such as 5x5"),
+        (["fig3a", "--name", "[red]x"], "a sweep cannot be called '[red]x'"),
         (["fig3a", "--workers", "none"], "must be auto or a number of at least 1"),
         (["fig3a", "--engine", "warp"], "engine = 'warp' is not allowed"),
     ],

@@ -1,5 +1,6 @@
 """Sweep plans: from a file or a name to specs."""
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -104,6 +105,47 @@ def test_thinning_keeps_the_ends_and_the_order(size: int, data: st.DataObject) -
         assert max(gaps) - min(gaps) <= 1
 
 
+def test_lists_are_values_too(tmp_path: Path) -> None:
+    plan = plan_from('[axes]\n"task.corrupted_operands" = [[1, 2], [3]]\n', tmp_path)
+    assert [spec.task.corrupted_operands for spec in plan.specs()] == [(1, 2), (3,)]
+    again = Plan.from_dict("mine", json.loads(json.dumps(plan.to_dict())))
+    assert again == plan
+
+
+def test_ranges_are_exact(tmp_path: Path) -> None:
+    plan = plan_from(
+        '[axes]\n"optimizer.epsilon" = { from = 1e-9, to = 1.5e-9, count = 3 }\n'
+        '"task.corruption" = { from = 0.1, to = 0.7, step = 0.3 }\n',
+        tmp_path,
+    )
+    assert [value for (value,) in plan.axes[0].points] == [1e-9, 1.25e-9, 1.5e-9]
+    assert [value for (value,) in plan.axes[1].points] == [0.1, 0.4, 0.7]
+
+
+def test_seeds_go_on_from_the_seed_that_was_set(tmp_path: Path) -> None:
+    plan = plan_from('seeds = 3\n[axes]\n"task.corruption" = [0]', tmp_path).with_fields({"training.seed": "5"})
+    assert [spec.training.seed for spec in plan.with_seeds(2).specs()] == [5, 6]
+
+
+@pytest.mark.parametrize("formula", ["9 ** 9 ** 9", "(0 - 8) ** 0.5", "log(0)"])
+def test_formulas_without_a_value(formula: str, tmp_path: Path) -> None:
+    plan = plan_from(f'[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "{formula}"', tmp_path)
+    with pytest.raises(SpecError, match=r"derived model\.width"):
+        list(plan.specs())
+
+
+@pytest.mark.parametrize("name", ["", " ", "../up", "[red]x", "a b", "\udcff"])
+def test_names_that_cannot_be(name: str) -> None:
+    with pytest.raises(SpecError, match="cannot be called"):
+        Plan(name, axes=(Axis(("training.seed",), ((0,),)),))
+
+
+def test_a_file_name_becomes_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "my first sweep.toml"
+    file.write_text('[axes]\n"task.modulus" = [5]')
+    assert Plan.from_file(file).name == "my-first-sweep"
+
+
 def test_the_grid_of_the_paper() -> None:
     full = SWEEPS["fig3a"]()
     assert full.size == 17 * 19 * 4
@@ -138,7 +180,7 @@ def test_the_grid_of_the_paper() -> None:
         ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2, step = 1 }', r"either count or step"),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, cout = 2 }', r"unknown key cout.*did you mean 'count'"),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 0 }', r"a step above 0"),
-        ('[axes]\n"training.seed" = { from = 1, to = 2000000, step = 1 }', r"2,000,000 values; at most 1,000,000"),
+        ('[axes]\n"training.seed" = { from = 1, to = 2000000, step = 1 }', r"more than 1,000,000 values"),
         (
             '[axes]\n"training.seed" = { from = 1, to = 2000, step = 1 }\n'
             '"model.width" = { from = 1, to = 2000, step = 1 }',
@@ -148,6 +190,17 @@ def test_the_grid_of_the_paper() -> None:
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "open(task.modulus)"', r"unknown function open"),
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "task.modulo"', r"unknown key task\.modulo"),
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "().__class__"', r"is not allowed: a formula has"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 1e-320 }', r"more than 1,000,000 values"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2000000 }', r"2,000,000 values; at most 1,000,000"),
+        (f'[axes]\n"training.seed" = {{ from = 0, to = 1{"0" * 400}, count = 2 }}', r"needs numbers from, to"),
+        ('[axes]\n"task.modulus" = [{ a = 1 }]', r"which no field takes"),
+        ('[axes]\n"task.corrupted_operands" = [[1, [2]]]', r"which no field takes"),
+        ("seeds = true\n", r"seeds must be a whole number"),
+        (
+            '[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "2 * task.modulus"\n'
+            '"training.steps" = "model.width"',
+            r"derived training\.steps uses model\.width, which is derived itself",
+        ),
         ('seeds = 0\n[axes]\n"task.modulus" = [5]', r"seeds must be at least 1"),
         ("[base.task]\nmodulus = -1\n", r"task\.modulus = -1 is not allowed"),
     ],

@@ -109,7 +109,7 @@ class SweepDisplay:
         grid.add_row(*(self._panel(panel, wide) for panel in shown))
         hidden = len(self._panels) - len(shown)
         more = [Text(f"{hidden} more panels beside these", style="dim")] if hidden else []
-        return Group(grid, *more, self._legend(), self._summary())
+        return Group(self._summary(), self._legend(), grid, *more)  # a terminal that is too low cuts the end
 
     def _title(self, panel: tuple[int, ...]) -> Text:
         fields: dict[str, object] = {}

@@ -30,7 +30,7 @@ def phase_diagram(
 ) -> None:
     """Draw the phase diagram of a sweep, also of one that is not finished: what is missing is shown as missing.
 
-    With several seeds a cell has the colour of the majority, and a dot where seeds disagree; the .csv has the
+    With several seeds a cell has the colour of the majority, and a ring where seeds disagree; the .csv has the
     probability of each phase with its 95 % confidence interval. Cells that --refine inferred are hatched.
 
     [bold]Examples[/bold]
@@ -55,4 +55,6 @@ def phase_diagram(
 
         typer.echo(f"Figure: {save_figure(draw_phase_diagram(diagram, accuracies=accuracies), path)}")
     sources = Counter(cell.source for cell in diagram.all_cells())
-    note(", ".join(f"{count} cells {source}" for source, count in sources.items()))
+    partial = sum(cell.source == "run" and cell.missing + cell.failed > 0 for cell in diagram.all_cells())
+    words = [f"{count} cells {source}" for source, count in sources.items()]
+    note(", ".join(words) + (f" ({partial} of them not with all seeds)" if partial else ""))

@@ -16,7 +16,7 @@ from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean
 from grokscope.phases import Phase
 from grokscope.result import RunResult
-from grokscope.spec import field_of, value_from_text
+from grokscope.spec import RunSpec, field_of, value_from_text
 from grokscope.store import Condition, Store, StoredRun, array_bytes
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
@@ -148,6 +148,9 @@ def _condition(text: str) -> Condition:
     if match is None:
         raise SpecError(f"--where = {text!r} is not allowed: must be such as task.corruption=0.2 or phase=confusion")
     field, comparison, value = match.groups()
+    textual = field in _COLUMNS or field_of(field).kind == "choice"
+    if textual and comparison not in ("=", "!="):
+        raise SpecError(f"--where = {text!r} is not allowed: {field} is compared with = or !=")
     if field in _COLUMNS:
         allowed = _COLUMNS[field]
         if allowed and value not in allowed:
@@ -160,6 +163,11 @@ def _condition(text: str) -> Condition:
     wanted = None if value == "none" and field_of(field).default is None else value_from_text(field, value)
     if isinstance(wanted, str) and field_of(field).kind != "choice":
         raise SpecError(f"--where = {text!r} is not allowed: {field} is a {field_of(field).kind}")
+    if isinstance(wanted, str):  # as a spec has it, or refused as a spec would
+        section, _, name = field.partition(".")
+        wanted = getattr(getattr(RunSpec().updated({field: wanted}), section), name)
+    if isinstance(wanted, int) and abs(wanted) >= 2**63:
+        raise SpecError(f"--where = {text!r} is not allowed: no {field} is as large")
     return Condition(field, comparison, wanted)
 
 

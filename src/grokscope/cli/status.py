@@ -10,7 +10,8 @@ from rich.table import Column, Table
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.phases import Phase
 from grokscope.store import Failure, Store, StoredSweep
-from grokscope.sweep.diagram import find_sweep
+from grokscope.sweep.diagram import find_sweep, wanted_places
+from grokscope.sweep.plan import Plan
 
 _SHOWN_FAILURES = 20
 
@@ -54,6 +55,9 @@ def _row(store: Store, sweep: StoredSweep, running: set[str]) -> dict[str, objec
     counts = store.counts(sweep.name)
     missing, failed = counts.pop("missing", 0), counts.pop("failed", 0)
     done = sum(counts.values())
+    # Of a refined sweep nobody knows how many runs there will be; those that are wanted now.
+    plan = Plan.from_dict(sweep.name, sweep.definition)
+    left = len(wanted_places(plan, store.cells(sweep.name))) if sweep.refined else missing
     return {
         "name": sweep.name,
         "started_at": sweep.started_at,
@@ -62,7 +66,7 @@ def _row(store: Store, sweep: StoredSweep, running: set[str]) -> dict[str, objec
         "done": done,
         "running": store.count_members(sweep.name, running),
         "failed": failed,
-        "left": missing,
+        "left": left,
         "outcomes": counts,
     }
 

@@ -1,5 +1,6 @@
 """`grokscope sweep`: many runs, as many at once as there are cores."""
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -59,7 +60,7 @@ def sweep(
         bool, typer.Option("--retry-failed", help="Try the failed runs again.", rich_help_panel=_HOW)
     ] = False,
     save_weights: Annotated[
-        bool, typer.Option("--save-weights", help="Keep the final networks.", rich_help_panel=_HOW)
+        bool, typer.Option("--save-weights", help="Keep the networks that it trains.", rich_help_panel=_HOW)
     ] = False,
     engine: EngineOption = "auto",
     store: StoreOption = DEFAULT_STORE,
@@ -91,7 +92,7 @@ def sweep(
         check_engine(engine, "cpu", spec)
 
     if dry_run:
-        _describe(plan, specs, store, count, engine, refining=refining, weights=save_weights)
+        _describe(plan, specs, store, count, engine, limit, refining=refining, weights=save_weights)
         return
     opened = Store(store)
     _record(opened, plan, specs, refined=refining)
@@ -113,26 +114,26 @@ def _plan(what: str) -> Plan:
 def _assignments(texts: list[str]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for text in texts:
-        path, equals, value = text.partition("=")
+        path, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             raise SpecError(f"--set = {text!r} is not allowed: must be a field and its value, such as task.modulus=31")
         if path in fields:
             raise SpecError(f"--set names {path} twice")
-        fields[path.strip()] = value.strip()
+        fields[path] = value
     return fields
 
 
 def _worker_count(text: str) -> int:
     if text == "auto":
         return available_cores()
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise GrokscopeError(f"--workers = {text!r} is not allowed: must be auto or a number of at least 1")
     return int(text)
 
 
 def _record(store: Store, plan: Plan, specs: Sequence[RunSpec], *, refined: bool) -> None:
     before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
-    if before and before.definition != plan.to_dict():
+    if before and before.definition != json.loads(json.dumps(plan.to_dict())):
         note(
             f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
             "--name keeps both."
@@ -141,21 +142,29 @@ def _record(store: Store, plan: Plan, specs: Sequence[RunSpec], *, refined: bool
 
 
 def _describe(
-    plan: Plan, specs: list[RunSpec], path: Path, workers: int, engine: str, *, refining: bool, weights: bool
+    plan: Plan,
+    specs: list[RunSpec],
+    path: Path,
+    workers: int,
+    engine: str,
+    limit: int | None,
+    *,
+    refining: bool,
+    weights: bool,
 ) -> None:
-    known = {"finished": set[str](), "failed": set[str]()}
-    if (path / "index.sqlite").exists():
-        opened = Store(path, create=False)
-        known["finished"], known["failed"] = opened.finished_ids(), {failure.run_id for failure in opened.failures()}
     unique = {spec.run_id: spec for spec in specs}
-    left = [spec for run_id, spec in unique.items() if run_id not in known["finished"]]
+    left, failed = list(unique.values()), 0
+    if (path / "index.sqlite").exists():
+        cells = Store(path, create=False).outcomes(unique)
+        left = [unique[cell.run_id] for cell in cells if cell.outcome is None]
+        failed = sum(cell.outcome == "failed" for cell in cells)
     typer.echo(f"Sweep {plan.name}: {len(unique)} runs")
     for axis in plan.axes:
         values = [point[0] if len(point) == 1 else point for point in axis.points]
         shown = ", ".join(map(str, values)) if len(values) <= 5 else f"{values[0]} … {values[-1]}"
         typer.echo(f"  {', '.join(axis.fields):24} {len(axis):4}: {shown}")
-    failed = len(known["failed"].intersection(unique))
-    typer.echo(f"In the store {path}: {len(unique) - len(left)} done, {failed} failed, {len(left)} to do")
+    typer.echo(f"In the store {path}: {len(unique) - len(left) - failed} done, {failed} failed, {len(left)} to do")
+    left = left[:limit]
     if left:
         seconds = estimated_seconds(left, engine) / workers
         size = estimated_bytes(left, weights=weights)
@@ -176,7 +185,8 @@ def _run(
     refined: bool,
     weights: bool,
 ) -> None:
-    cells = store.cells(plan.name)
+    run_ids = [spec.run_id for spec in specs]  # not the name's: another command may give that to another sweep
+    cells = store.outcomes(run_ids)
     places = {cell.run_id: cell.place for cell in reversed(cells) if cell.outcome is None}  # each run once
     display = SweepDisplay(plan, specs, cells)
     left = plan.size if limit is None else limit
@@ -189,7 +199,7 @@ def _run(
             left -= len(chosen)
             display.expect(chosen)
             yield chosen
-            wanted = wanted_places(plan, store.cells(plan.name)) if refined else []
+            wanted = wanted_places(plan, store.outcomes(run_ids)) if refined else []
 
     with stop_on_request() as should_stop, display:
         for event in run_all(
@@ -203,9 +213,9 @@ def _run(
         ):
             display.update(event)
         stopped = should_stop()
-    counts = store.counts(plan.name)
-    failed, missing = counts.get("failed", 0), counts.get("missing", 0)
-    if refined and not stopped and not wanted_places(plan, store.cells(plan.name)):
+    cells = store.outcomes(run_ids)
+    failed, missing = (sum(cell.outcome == outcome for cell in cells) for outcome in ("failed", None))
+    if refined and not stopped and not wanted_places(plan, cells):
         note(f"Done: {plan.size - missing} of {plan.size} cells were run, the others are inferred.")
     else:
         note(f"{'Stopped' if stopped else 'Done'}: {missing} of {plan.size} runs are left to do.")

@@ -33,6 +33,7 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     state = checkpoint.state
     arrays = curve_arrays(checkpoint.curve) | _named("weights", state.weights) | _named("moments", state.moments)
     arrays["progress"] = np.array([state.step, checkpoint.seconds], np.float64)
+    arrays["engine"] = np.frombuffer(checkpoint.engine.encode(), np.uint8)
     return safetensors.numpy.save(arrays)
 
 
@@ -40,7 +41,7 @@ def checkpoint_from(arrays: Arrays) -> Checkpoint:
     """What `checkpoint_bytes` was given."""
     step, seconds = arrays["progress"].tolist()
     state = TrainingState(int(step), group(arrays, "weights"), group(arrays, "moments"))
-    return Checkpoint(state, curve_from(arrays), seconds)
+    return Checkpoint(state, curve_from(arrays), seconds, arrays["engine"].tobytes().decode())
 
 
 def curve_arrays(curve: tuple[Measurement, ...]) -> Arrays:

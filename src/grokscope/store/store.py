@@ -229,11 +229,6 @@ class Store:
         chosen = "WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY finished_at, run_id"
         return len(run_ids), self._select(chosen, newest)
 
-    def finished_ids(self) -> set[str]:
-        """The ids of all runs."""
-        with self._reading():
-            return {run_id for (run_id,) in self._index.execute("SELECT run_id FROM runs")}
-
     def load(self, run_id: str) -> RunResult:
         """The whole run."""
         run = self.resolve(run_id)
@@ -287,7 +282,7 @@ class Store:
     def release(self, run_id: str) -> None:
         """Give a run back."""
         with _as_store_error(f"cannot release run {run_id}"), self._transaction(durable=False):
-            self._index.execute("DELETE FROM leases WHERE run_id = ?", (run_id,))
+            self._index.execute("DELETE FROM leases WHERE run_id = ? AND owner = ?", (run_id, owner_name()))
 
     def running(self) -> set[str]:
         """The runs that somebody is working on now."""
@@ -323,7 +318,7 @@ class Store:
         with _as_store_error(f"cannot write the failure of run {spec.run_id} to the store"), self._transaction():
             content = (spec.run_id, json.dumps(spec.model_dump(mode="json")), error, traceback, _now())
             self._index.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", content)
-            self._index.execute("DELETE FROM leases WHERE run_id = ?", (spec.run_id,))
+            self._index.execute("DELETE FROM leases WHERE run_id = ? AND owner = ?", (spec.run_id, owner_name()))
 
     def failures(self, sweep: str | None = None) -> list[Failure]:
         """What failed and was not run again since, in one sweep or in all, oldest first."""
@@ -358,6 +353,18 @@ class Store:
         with self._reading():
             rows = self._index.execute("SELECT * FROM sweeps ORDER BY started_at, name").fetchall()
         return [StoredSweep(name, json.loads(definition), bool(refined), at) for name, definition, refined, at in rows]
+
+    def outcomes(self, run_ids: Iterable[str]) -> list[CellOutcome]:
+        """What became of these runs, which need not be those of a sweep; the places are theirs among the ids."""
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT key, value, coalesce(phase, status, iif(failures.run_id IS NULL, NULL, 'failed')), "
+                "       train_accuracy, test_accuracy "
+                "FROM json_each(?) LEFT JOIN runs INDEXED BY runs_by_outcome ON runs.run_id = value "
+                "LEFT JOIN failures ON failures.run_id = value ORDER BY key",
+                (json.dumps(list(run_ids)),),
+            ).fetchall()
+        return [CellOutcome._make(row) for row in rows]
 
     def cells(self, sweep: str) -> list[CellOutcome]:
         """What became of every cell of a sweep, in the order of the places."""

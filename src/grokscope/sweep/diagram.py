@@ -34,6 +34,8 @@ class Cell:
     source: Source  # inferred: no seed was run, and those around agree
     counts: dict[str, int]  # how many seeds ended how; inferred ones count as well
     runs: int  # seeds that were run
+    failed: int  # seeds that failed
+    missing: int  # seeds that are still to be done
     train_accuracy: float | None  # means over the seeds that were run
     test_accuracy: float | None
 
@@ -69,11 +71,6 @@ class PhaseDiagram:
     rows: Axis | None  # None if the sweep has a single axis
     panels: list[Panel]
 
-    @property
-    def many_seeds(self) -> bool:
-        """Whether cells have more than one seed."""
-        return self.plan.seed_axis is not None and len(self.plan.axes[self.plan.seed_axis]) > 1
-
     def all_cells(self) -> Iterator[Cell]:
         """Every cell of every panel."""
         return (cell for panel in self.panels for row in panel.cells for cell in row)
@@ -82,9 +79,12 @@ class PhaseDiagram:
         """One line for each cell: its fields, what it shows, and the probability of each phase with its interval."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        fields = [path for axis in self.plan.axes if axis.fields != (SEED,) for path in axis.fields]
+        shown = (axis for axis in self.plan.axes if axis.fields != (SEED,) or axis is self.columns)
+        fields = [path for axis in shown for path in axis.fields]
         heads = [f"{outcome}{bound}" for outcome in OUTCOMES for bound in ("", "_low", "_high")]
-        writer.writerow([*fields, "source", "outcome", "runs", "train_accuracy", "test_accuracy", *heads])
+        writer.writerow(
+            [*fields, "source", "outcome", "runs", "train_accuracy", "test_accuracy", "failed", "missing", *heads]
+        )
         for panel in self.panels:
             for row, cells in enumerate(panel.cells):
                 for column, cell in enumerate(cells):
@@ -97,6 +97,8 @@ class PhaseDiagram:
                             cell.outcome or "",
                             cell.runs,
                             *(_text(value) for value in (cell.train_accuracy, cell.test_accuracy)),
+                            cell.failed,
+                            cell.missing,
                             *(_text(value if cell.counts else None) for value in chances),
                         ]
                     )
@@ -153,7 +155,8 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
     ones = np.ones(len(cells))
     counts = np.stack([per_cell(ones, shown == code) for code in range(len(OUTCOMES))], axis=-1).astype(int)
     runs = per_cell(ones, codes >= 0).astype(int)
-    failed = per_cell(ones, codes == _CODES["failed"])
+    failed = per_cell(ones, codes == _CODES["failed"]).astype(int)
+    missing = per_cell(ones, shown == _CODES[None]).astype(int)
     means = []
     for column in ("train_accuracy", "test_accuracy"):
         values = np.array([getattr(cell, column) for cell in cells], float)
@@ -164,6 +167,8 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
             "run" if runs[i] else "failed" if failed[i] else "inferred" if counts[i].any() else "missing",
             {OUTCOMES[code]: int(counts[i, code]) for code in np.flatnonzero(counts[i])},
             int(runs[i]),
+            int(failed[i]),
+            int(missing[i]),
             *(None if math.isnan(mean[i]) else float(mean[i]) for mean in means),
         )
         for i in range(panels * width * height)

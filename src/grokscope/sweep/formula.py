@@ -36,6 +36,7 @@ class Formula:
 
     def __init__(self, text: object, path: str) -> None:
         self._text, self._path = text, path
+        self.fields: set[str] = set()
         if not isinstance(text, str):
             raise self._error('must be a text such as "0.01 * sqrt(training.batch_size / 256)"')
         try:
@@ -63,6 +64,7 @@ class Formula:
                 self._check(operand)
             case ast.Attribute(ast.Name(section), name):
                 field_of(f"{section}.{name}")
+                self.fields.add(f"{section}.{name}")
             case ast.Call(ast.Name(name), arguments, []):
                 if name not in _FUNCTIONS:
                     raise self._error(f"unknown function {name}{did_you_mean(name, _FUNCTIONS)}")
@@ -75,7 +77,7 @@ class Formula:
     def _evaluate(self, node: ast.AST, field: Callable[[str], object]) -> float:
         match node:
             case ast.Constant(value=int() | float() as value):
-                return value
+                return float(value)  # whole numbers without end, as 9 ** 9 ** 9, would take forever
             case ast.BinOp(left, operation, right):
                 return _OPERATORS[type(operation)](self._evaluate(left, field), self._evaluate(right, field))
             case ast.UnaryOp(operation, operand):
@@ -84,7 +86,7 @@ class Formula:
                 found = field(f"{section}.{name}")
                 if not isinstance(found, int | float):
                     raise TypeError(f"{section}.{name} is {found!r}, not a number")
-                return found
+                return float(found)
             case ast.Call(ast.Name(name), arguments):
                 return _FUNCTIONS[name](*(self._evaluate(argument, field) for argument in arguments))
         raise AssertionError(ast.dump(node))

@@ -40,6 +40,9 @@ MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have don
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
 
 
+_PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @dataclass(frozen=True)
 class Started:
     """A worker has taken up a run."""
@@ -123,7 +126,9 @@ def run_all(
     ends the workers at once, and so does the end of this process, however it comes.
     """
     remaining = iter([range(len(specs))] if batches is None else batches)
-    todo: deque[int] = deque()
+    todo = deque(next(remaining, ()))
+    if not todo:
+        return
     held: deque[tuple[float, int]] = deque()  # when to ask again for which run
     broken: str | None = None
     with _pool(min(workers or available_cores(), max(len(specs), 1)), store, engine, weights) as pool:
@@ -181,7 +186,7 @@ class _Pool:
         self._arguments = (self._stop, store, engine, weights)
         self._store = store
         self._futile_starts = 0  # in a row
-        with _one_thread_each():
+        with _for_new_processes():
             self._workers = [self._start() for _ in range(size)]
 
     def _start(self) -> _Worker:
@@ -202,8 +207,13 @@ class _Pool:
         for worker in self._workers:
             if worker.ready and worker.task is None and todo:
                 index = todo.popleft()
-                worker.task = (index, specs[index])
-                worker.pipe.send(worker.task)
+                try:
+                    worker.pipe.send((index, specs[index]))
+                except OSError:  # it was killed; `messages` will see that
+                    todo.appendleft(index)
+                    worker.ready = False
+                else:
+                    worker.task = (index, specs[index])
 
     def messages(self, timeout: float) -> Iterator[Progress | _Held | _Stopped | _StoreBroken]:
         """What the workers have to say, at most `timeout` seconds from now."""
@@ -229,9 +239,9 @@ class _Pool:
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
         self._futile_starts += not worker.ready
-        if not worker.ready and (code >= 0 or self._futile_starts > MOST_FUTILE_STARTS):
+        if not worker.ready and (code > 0 or self._futile_starts > MOST_FUTILE_STARTS):
             raise GrokscopeError(f"a worker process {how}; its own messages, above, say why")
-        with _one_thread_each():
+        with _for_new_processes():
             self._workers[place] = self._start()
         if worker.task is None:
             return
@@ -266,14 +276,21 @@ def _pool(size: int, store: Path, engine: str, weights: bool) -> Iterator[_Pool]
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Libraries read these when a new process loads them; more threads than cores only wait for each other."""
+def _for_new_processes() -> Iterator[None]:
+    """What a process inherits when it starts: one thread, and no ear for signals, which the parent hears for all.
+
+    Libraries read the variables when they are loaded; more threads than cores only wait for each other.
+    """
+    main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in _PARENTS_SIGNALS if main}
     wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
     try:
         yield
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
@@ -286,7 +303,7 @@ def _one_thread_each() -> Iterator[None]:
 
 def _work(pipe: "Connection[object, object]", stop: ctypes.c_bool, store: Path, engine: str, weights: bool) -> None:
     """Take runs from the pipe until it is closed."""
-    for ignored in (signal.SIGINT, signal.SIGTERM):
+    for ignored in _PARENTS_SIGNALS:
         signal.signal(ignored, signal.SIG_IGN)  # the parent decides; it asks for a checkpoint first
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:

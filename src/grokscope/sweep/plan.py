@@ -20,6 +20,7 @@ panel. Seeds are an axis of their own.
 
 import itertools
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,8 +74,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse what expands to no runs, to too many, or to contradictions."""
-        if not self.name.strip():
-            raise SpecError("a sweep needs a name")
+        if not re.fullmatch(r"\w[\w.+-]*", self.name):
+            raise SpecError(f"a sweep cannot be called {self.name!r}: a name has letters, digits, and _ . + - between")
         if not self.axes:
             raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
         paths = [path for axis in self.axes for path in axis.fields] + list(self.derived)
@@ -83,7 +84,8 @@ class Plan:
             if paths.count(path) > 1:
                 raise SpecError(f"the sweep {self.name} has {path} twice among its axes, zip and derived fields")
         for path, text in self.derived.items():
-            Formula(text, path)
+            for used in Formula(text, path).fields & self.derived.keys():
+                raise SpecError(f"derived {path} uses {used}, which is derived itself: write its formula out")
         for axis in self.axes:
             if not axis.points:
                 raise SpecError(f"the axis {', '.join(axis.fields)} is empty")
@@ -144,7 +146,7 @@ class Plan:
                 if len(axis.fields) > 1:
                     together = ", ".join(other for other in axis.fields if other != path)
                     raise SpecError(f"{path} changes together with {together} in this sweep")
-                axes[place] = Axis((path,), ((_number(values.pop(path)),),))
+                axes[place] = Axis((path,), ((_point(values.pop(path)),),))
         return replace(
             self,
             base=self.base.updated(values),
@@ -155,7 +157,7 @@ class Plan:
     def with_grid(self, text: str) -> "Plan":
         """The axes of data fraction and corruption thinned to "17x19"."""
         counts = text.lower().replace("×", "x").split("x")
-        if len(counts) != 2 or not all(count.isdigit() and int(count) > 0 for count in counts):
+        if len(counts) != 2 or not all(count.isdecimal() and int(count) > 0 for count in counts):
             raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers such as 5x5")
         axes = list(self.axes)
         for path, count in zip(GRID, map(int, counts), strict=True):
@@ -169,7 +171,10 @@ class Plan:
 
     def with_seeds(self, count: int) -> "Plan":
         """Every cell with `count` seeds, from the base's seed on."""
-        first = self.base.training.seed
+        if count > MOST_RUNS:
+            raise SpecError(f"--seeds = {count} is not allowed: at most {MOST_RUNS:,} runs are allowed")
+        before = self.axes[self.seed_axis].points[0][0] if self.seed_axis is not None else self.base.training.seed
+        first = int(str(before))
         seeds = Axis((SEED,), tuple((first + i,) for i in range(count)))
         return replace(self, axes=(*(axis for axis in self.axes if axis.fields != (SEED,)), seeds))
 
@@ -180,7 +185,11 @@ class Plan:
         return {
             "base": self.base.model_dump(mode="json"),
             "axes": [
-                {"fields": list(axis.fields), "points": [list(point) for point in axis.points]} for axis in self.axes
+                {
+                    "fields": list(axis.fields),
+                    "points": [[list(v) if isinstance(v, tuple) else v for v in point] for point in axis.points],
+                }
+                for axis in self.axes
             ],
             "derived": dict(self.derived),
         }
@@ -188,7 +197,10 @@ class Plan:
     @classmethod
     def from_dict(cls, name: str, content: Mapping[str, Any]) -> "Plan":
         """What `to_dict` wrote."""
-        axes = tuple(Axis(tuple(axis["fields"]), tuple(map(tuple, axis["points"]))) for axis in content["axes"])
+        axes = tuple(
+            Axis(tuple(axis["fields"]), tuple(tuple(map(_point, point)) for point in axis["points"]))
+            for axis in content["axes"]
+        )
         return cls(name, RunSpec.from_dict(content["base"]), axes, content["derived"])
 
     @classmethod
@@ -201,7 +213,7 @@ class Plan:
         except tomllib.TOMLDecodeError as error:
             raise SpecError(f"{path}: not valid TOML: {error}") from None
         try:
-            return _plan_from_toml(path.stem, content)
+            return _plan_from_toml(re.sub(r"[^\w.+-]+", "-", path.stem).strip(".+-") or "sweep", content)
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from None
 
@@ -213,7 +225,7 @@ def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
     for key, value in content.items():
         if key not in _KEYS:
             raise SpecError(f"unknown key {key}: a sweep has {', '.join(_KEYS)}{did_you_mean(key, _KEYS)}")
-        if not isinstance(value, _KEYS[key]):
+        if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
             kind = {dict: f"a table: [{key}]", list: "an array of tables: [[zip]]", int: "a whole number"}[_KEYS[key]]
             raise SpecError(f"{key} must be {kind}")
     axes = [Axis((path,), _points(path, values)) for path, values in content.get("axes", {}).items()]
@@ -239,7 +251,11 @@ def _points(path: str, values: object) -> tuple[tuple[object, ...], ...]:
         return tuple((value,) for value in _range(path, values))
     if not isinstance(values, list):
         raise SpecError(f"the axis {path} must be a list, or a range such as {{ from = 0, to = 1, count = 5 }}")
-    return tuple((_number(value),) for value in values)
+    for value in values:
+        whole = isinstance(value, list) and all(isinstance(item, int) for item in value)
+        if not (whole or isinstance(value, str) or _is_number(value)):
+            raise SpecError(f"the axis {path} has {value!r}, which no field takes")
+    return tuple((_point(value),) for value in values)
 
 
 def _range(path: str, content: dict[str, Any]) -> Sequence[object]:
@@ -254,20 +270,24 @@ def _range(path: str, content: dict[str, Any]) -> Sequence[object]:
     if step is not None:
         if not _is_number(step) or step <= 0 or high < low:
             raise SpecError(f"the axis {path} needs a step above 0, and to ≥ from")
+        if high - low > step * MOST_RUNS:
+            raise SpecError(f"the axis {path} has more than {MOST_RUNS:,} values; that many are allowed")
         count = math.floor((high - low) / step + 1e-9) + 1
     elif not isinstance(count, int) or count < 1:
         raise SpecError(f"the axis {path} needs a count of at least 1")
     if count > MOST_RUNS:
         raise SpecError(f"the axis {path} has {count:,} values; at most {MOST_RUNS:,} are allowed")
     gap = step if step is not None else (high - low) / max(count - 1, 1)
-    values = [round(low + i * gap, 10) for i in range(count)]
+    values = [float(f"{low + i * gap:.10g}") for i in range(count)]
+    nothing = 1e-9 * max(abs(low), abs(high))  # what rounding leaves of a zero between the ends
+    values = [0.0 if abs(value) < nothing else value for value in values]
     return [int(value) if field_of(path).kind == "whole number" and value == int(value) else value for value in values]
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
-def _number(value: object) -> object:
+def _point(value: object) -> object:
     """Lists, which cannot be compared as axis points, as tuples; 5 and 5.0 are the same point already."""
     return tuple(value) if isinstance(value, list) else value
