@@ -88,7 +88,7 @@ def sweep(
     if seeds is not None:
         plan = plan.with_seeds(seeds)
     specs = list(plan.specs())
-    for spec in {(spec.model.activation): spec for spec in specs}.values():
+    for spec in {spec.model.activation: spec for spec in specs}.values():
         check_engine(engine, "cpu", spec)
 
     if dry_run:
