@@ -31,8 +31,9 @@ def children(pid: int) -> set[int]:
 
 
 def command_line(pid: int) -> str:
-    """What a process was started as; empty if it has ended."""
-    return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    """What a process was started as, whole (-ww: not cut to the width of a terminal); empty if it has ended."""
+    listed = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return listed.stdout
 
 
 def is_running(pid: int) -> bool:
