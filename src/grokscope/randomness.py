@@ -13,13 +13,15 @@ The function is Philox4x32-10 (Salmon et al., 2011). Its key is the seed (low an
     ------   -------------   -------   -----   -----------------
     SPLIT    example         0         0       0
     LABELS   example         0         0       1
-    INIT     pair of values  tensor    0       2                  tensors 0, 1, 2 are U, V, W
+    INIT     pair of values  tensor    0       2                  the tensor's number, see below
     BATCHES  example         0         epoch   3
     DROPOUT  neuron // 8     example   step    4 + 16 · layer
     ANALYTIC neuron          0 or 1    0       5                  frequencies, phases
 
 where `example` is the place m·p + n of the pair (m, n) in the full grid, so that it does not depend on the
-split, and steps count from 1. These definitions never change: a seed means the same run in every release.
+split, and steps count from 1. The tensors 0, 1, 2 of an MLP are U, V and W, and 3, 4, … are H2, H3, …; those of a
+Transformer count in the order of `grokscope.models.initial`. Dropout counts the places where it acts as layers. These
+definitions never change: a seed means the same run in every release.
 """
 
 from enum import IntEnum
@@ -50,8 +52,8 @@ class Stream(IntEnum):
     ANALYTIC = 5
 
 
-def philox(c0: Words, c1: Words, c2: Words, c3: Words, seed: int) -> tuple[Words, Words, Words, Words]:
-    """Philox4x32-10 at the counters (c0, c1, c2, c3), which broadcast against each other.
+def philox(c0: Words, c1: Words, c2: Words, c3: Words, seed: int | Words) -> tuple[Words, Words, Words, Words]:
+    """Philox4x32-10 at the counters (c0, c1, c2, c3), which broadcast against each other, as do several seeds.
 
     >>> counter = np.zeros(1, np.int64)
     >>> [hex(int(word[0])) for word in philox(counter, counter, counter, counter, seed=0)]
@@ -122,7 +124,7 @@ def dropout_scale(probability: float) -> float:
 
 
 def dropout_words(
-    seed: int, step: int, examples: Words, neuron_blocks: Words, layer: int = 0
+    seed: int | Words, step: int, examples: Words, neuron_blocks: Words, layer: int = 0
 ) -> tuple[Words, Words, Words, Words]:
     """The 128 bits of each example and block of eight neurons, as four words of 32.
 

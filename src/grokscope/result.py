@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Measurement, NeuronSpectra
-from grokscope.models import Weights
+from grokscope.models import Weights, make_network
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset, make_dataset
 
 if TYPE_CHECKING:
-    from grokscope.models.mlp import TwoLayerMLP
+    from grokscope.models.network import Network
 
 Status = Literal["finished", "diverged"]
 
@@ -36,7 +36,8 @@ class RunResult:
     weights: Weights | None  # of the final network; None if they were not kept
     # measurements
     curve: tuple[Measurement, ...]
-    neurons: NeuronSpectra | None  # of the final network; None if it diverged
+    neurons: NeuronSpectra | None  # at the input of the final network; None if it diverged
+    outputs: NeuronSpectra | None  # at its output; None too for a two-layer network, whose `neurons` have both ends
     # phases
     phase: Phase | None  # None if it diverged
 
@@ -54,14 +55,11 @@ class RunResult:
         """The data the network was trained on, made again from the spec."""
         return make_dataset(self.spec.task, self.spec.training.seed, self.spec.training.seeding)
 
-    def module(self) -> "TwoLayerMLP":
+    def module(self) -> "Network":
         """The trained network as a torch module, in evaluation mode."""
-        from grokscope.models.mlp import TwoLayerMLP
-
         if self.weights is None:
             raise GrokscopeError(f"run {self.run_id} was stored without weights; train it again with --save-weights")
-        network = TwoLayerMLP(self.weights, self.spec.model.activation, self.spec.model.norm)
-        return network.eval()
+        return make_network(self.spec.model, self.weights).eval()
 
     def describe(self) -> str:
         """The phase and the numbers behind it, in plain words."""
@@ -83,7 +81,7 @@ class RunResult:
             )
         words[-1] += "."
         if row.dead_neurons:
-            words.append(f"{row.dead_neurons} of {self.spec.model.width} neurons are dead.")
+            words.append(f"{row.dead_neurons} of {self.spec.model.neurons} neurons are dead.")
         return " ".join(words)
 
     def to_dict(self) -> dict[str, object]:

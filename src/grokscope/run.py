@@ -11,18 +11,26 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.engines import Engine, check_engine, initial_state, make_engine
-from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra, take_measurement
-from grokscope.models import Weights
+from grokscope.engines import (
+    Engine,
+    SteppingEngine,
+    TrainingState,
+    check_engine,
+    initial_state,
+    make_engine,
+    make_stacked_engine,
+)
+from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra, output_spectra, take_measurement
+from grokscope.models import Evaluation, Weights
 from grokscope.phases import Phase, classify
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec, TrainingSpec
-from grokscope.tasks import Dataset, make_dataset
+from grokscope.tasks import make_dataset
 
 PAUSE_SECONDS = 0.5  # the longest that training goes on before somebody may look at it, if a step is not longer
 
@@ -43,46 +51,137 @@ def execute(
     a function that makes a checkpoint; `start` goes on from one, to the same result as without the interruption. One
     of another engine, which rounds otherwise, is not used.
     """
+    if check_engine(engine, device, spec) == "stacked":
+        return execute_stack(
+            [spec],
+            device=device,
+            on_measurement=on_measurement and (lambda _, row, spectra: on_measurement(row, spectra)),
+            starts=[start],
+            on_pause=on_pause and (lambda checkpoint: on_pause(lambda: checkpoint(0))),
+        )[0]
     if start and start.engine != check_engine(engine, device, spec):
         start = None
     started = time.perf_counter() - (start.seconds if start else 0)
-    dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
-    trainer = make_engine(spec, dataset, start.state if start else initial_state(spec), engine, device)
-
-    curve: list[Measurement] = list(start.curve) if start else []
-    spectra = None
-    diverged_step = None
-    measured = set(spec.training.measured_steps())
+    record = _Record(spec, start)
+    trainer: Engine = make_engine(spec, record.dataset, start.state if start else initial_state(spec), engine, device)
     for losses in train(trainer, spec.training):
-        diverged_step = _first_bad_step(losses, trainer.step)
-        if diverged_step is not None:
+        record.watch(losses, trainer.step)
+        if record.diverged_step is not None:
             break
-        if trainer.step in measured:
-            weights = trainer.weights()
-            spectra = neuron_spectra(weights, spec.task.operation)
-            curve.append(_measure(trainer, float(losses[-1]), weights, spectra, dataset))
-            if on_measurement is not None:
-                on_measurement(curve[-1], spectra)
+        if record.is_due(trainer.step):
+            record.measure(
+                trainer.step,
+                float(losses[-1]),
+                trainer.weights(),
+                trainer.evaluate(record.dataset.train_pairs, record.dataset.train_labels),
+                trainer.evaluate(record.dataset.test_pairs, record.dataset.test_labels),
+            )
+            if on_measurement is not None and record.spectra is not None:
+                on_measurement(record.curve[-1], record.spectra)
         if on_pause is not None and trainer.step < spec.training.steps:
-            on_pause(lambda: Checkpoint(trainer.state(), tuple(curve), time.perf_counter() - started, trainer.name))
-    if diverged_step is None and not math.isfinite(curve[-1].test_loss):
-        diverged_step = trainer.step  # there was no further step whose loss would have shown it
-
-    finished = diverged_step is None
-    return RunResult(
-        spec=spec,
-        engine=trainer.name,
-        seconds=time.perf_counter() - started,
-        status="finished" if finished else "diverged",
-        diverged_step=diverged_step,
-        weights=trainer.weights(),
-        curve=tuple(curve),
-        neurons=spectra if finished else None,
-        phase=_phase(curve, dataset) if finished else None,
-    )
+            on_pause(lambda: record.checkpoint(trainer.state(), time.perf_counter() - started, trainer.name))
+    return record.result(trainer.weights(), time.perf_counter() - started, trainer.name)
 
 
-def train(trainer: Engine, training: TrainingSpec) -> Iterator[npt.NDArray[np.float64]]:
+def execute_stack(
+    specs: Sequence[RunSpec],
+    *,
+    device: str = "cpu",
+    on_measurement: Callable[[int, Measurement, NeuronSpectra], None] | None = None,
+    starts: Sequence[Checkpoint | None] | None = None,
+    on_pause: Callable[[Callable[[int], Checkpoint]], None] | None = None,
+) -> list[RunResult]:
+    """The same for many runs that advance together on one device, see `grokscope.engines.stack_key`.
+
+    Their checkpoints in `starts` are used if they are all of this engine and of the same step. A run's seconds are its
+    share of the time of all.
+    """
+    used = list(starts or ())
+    if any(start is None or start.engine != "stacked" for start in used) or len({s.state.step for s in used if s}) > 1:
+        used = []
+    records = [_Record(spec, used[i] if used else None) for i, spec in enumerate(specs)]
+    started = time.perf_counter() - sum(start.seconds for start in used if start)
+    states = [start.state for start in used if start] or [initial_state(spec) for spec in specs]
+    trainer = make_stacked_engine(specs, [record.dataset for record in records], states, device)
+
+    def share() -> float:
+        return (time.perf_counter() - started) / len(specs)
+
+    for losses in train(trainer, specs[0].training):  # [steps, R]
+        for record, own in zip(records, losses.T, strict=True):
+            record.watch(own, trainer.step)
+        if all(record.diverged_step is not None for record in records):
+            break
+        if records[0].is_due(trainer.step):
+            for i, (train_set, test_set) in enumerate(trainer.evaluate()):
+                if records[i].diverged_step is not None:
+                    continue
+                records[i].measure(trainer.step, float(losses[-1, i]), trainer.weights(i), train_set, test_set)
+                spectra = records[i].spectra
+                if on_measurement is not None and spectra is not None:
+                    on_measurement(i, records[i].curve[-1], spectra)
+        if on_pause is not None and trainer.step < specs[0].training.steps:
+            on_pause(lambda i: records[i].checkpoint(trainer.state(i), share(), trainer.name))
+    return [record.result(trainer.weights(i), share(), trainer.name) for i, record in enumerate(records)]
+
+
+class _Record:
+    """What is known of a run under way: its data, its curve so far, and whether it went wrong."""
+
+    def __init__(self, spec: RunSpec, start: Checkpoint | None) -> None:
+        self.spec = spec
+        self.dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
+        self.curve: list[Measurement] = list(start.curve) if start else []
+        self.spectra: NeuronSpectra | None = None
+        self.diverged_step: int | None = None
+        self._measured_steps = set(spec.training.measured_steps())
+
+    def watch(self, losses: npt.NDArray[np.float64], last_step: int) -> None:
+        """Note the first loss that is not a number."""
+        if self.diverged_step is None:
+            self.diverged_step = _first_bad_step(losses, last_step)
+
+    def is_due(self, step: int) -> bool:
+        return step in self._measured_steps
+
+    def measure(
+        self, step: int, train_loss: float, weights: Weights, train_set: Evaluation, test_set: Evaluation
+    ) -> None:
+        """Add a row to the curve."""
+        self.spectra = neuron_spectra(weights, self.spec.task.operation)
+        self.curve.append(take_measurement(step, train_loss, train_set, test_set, weights, self.spectra, self.dataset))
+
+    def checkpoint(self, state: TrainingState, seconds: float, engine: str) -> Checkpoint:
+        return Checkpoint(state, tuple(self.curve), seconds, engine)
+
+    def result(self, weights: Weights, seconds: float, engine: str) -> RunResult:
+        """The run, now that it has ended."""
+        if self.diverged_step is None and not math.isfinite(self.curve[-1].test_loss):
+            self.diverged_step = self.curve[-1].step  # there was no further step whose loss would have shown it
+        finished = self.diverged_step is None
+        return RunResult(
+            spec=self.spec,
+            engine=engine,
+            seconds=seconds,
+            status="finished" if finished else "diverged",
+            diverged_step=self.diverged_step,
+            weights=weights,
+            curve=tuple(self.curve),
+            neurons=self.spectra if finished else None,
+            outputs=output_spectra(weights, self.spec.task.operation) if finished else None,
+            phase=self._phase() if finished else None,
+        )
+
+    def _phase(self) -> Phase:
+        return classify(
+            train_accuracy=self.curve[-1].train_accuracy,
+            test_accuracy=self.curve[-1].test_accuracy,
+            corruption=self.dataset.corruption,
+            best_test_accuracy=max(row.test_accuracy for row in self.curve),
+        )
+
+
+def train(trainer: SteppingEngine, training: TrainingSpec) -> Iterator[npt.NDArray[np.float64]]:
     """Advance to the last step, pausing at every measured one and where the time is up; yields the losses since."""
     at_once = 1  # steps between pauses; what a step costs shows only when it is taken
     for goal in training.measured_steps():
@@ -101,26 +200,3 @@ def train(trainer: Engine, training: TrainingSpec) -> Iterator[npt.NDArray[np.fl
 def _first_bad_step(losses: npt.NDArray[np.float64], last_step: int) -> int | None:
     bad = np.flatnonzero(~np.isfinite(losses))
     return int(last_step - len(losses) + 1 + bad[0]) if len(bad) else None
-
-
-def _measure(
-    trainer: Engine, train_loss: float, weights: Weights, spectra: NeuronSpectra, dataset: Dataset
-) -> Measurement:
-    return take_measurement(
-        step=trainer.step,
-        train_loss=train_loss,
-        train=trainer.evaluate(dataset.train_pairs, dataset.train_labels),
-        test=trainer.evaluate(dataset.test_pairs, dataset.test_labels),
-        weights=weights,
-        spectra=spectra,
-        dataset=dataset,
-    )
-
-
-def _phase(curve: list[Measurement], dataset: Dataset) -> Phase:
-    return classify(
-        train_accuracy=curve[-1].train_accuracy,
-        test_accuracy=curve[-1].test_accuracy,
-        corruption=dataset.corruption,
-        best_test_accuracy=max(row.test_accuracy for row in curve),
-    )

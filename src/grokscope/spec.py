@@ -30,7 +30,9 @@ Operation = Literal["add", "subtract", "multiply", "divide", "x2+y2", "x2+xy+y2"
 CorruptionKind = Literal["symmetric", "symmetric-wrong", "asymmetric"]
 Activation = Literal["quadratic", "relu", "gelu"]
 Norm = Literal["none", "batch", "layer"]
-Parameterization = Literal["paper", "standard"]
+ModelKind = Literal["mlp", "transformer"]
+Parameterization = Literal["paper", "standard", "lazy"]
+Scaling = Literal["d", "sqrt-d"]
 OptimizerKind = Literal["adamw", "adam", "sgd"]
 Loss = Literal["mse", "cross-entropy"]
 Seeding = Literal["independent", "reference"]
@@ -112,7 +114,14 @@ class TaskSpec(_Section):
 
 
 class ModelSpec(_Section):
-    """The two-layer network f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ))) of Equations 1 and 5."""
+    """A network: the two-layer one of Equations 1 and 5, f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ))), or one that
+    the paper compares it with, a deeper MLP or a Transformer.
+
+    >>> ModelSpec().activation, ModelSpec(depth=3).activation, ModelSpec(kind="transformer").activation
+    ('quadratic', 'relu', 'relu')
+
+    An activation that is not named is the paper's for the network: quadratic for two layers, ReLU for all others.
+    """
 
     section: ClassVar[str] = "model"
 
@@ -121,6 +130,49 @@ class ModelSpec(_Section):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     norm: Norm = "none"
     parameterization: Parameterization = "paper"
+    kind: ModelKind = "mlp"
+    depth: Annotated[int, Field(ge=2, le=64)] = 2  # layers of weights of an MLP
+    embed: Annotated[int, Field(ge=1, lt=2**16)] = 128  # this and all below: of a Transformer
+    heads: Annotated[int, Field(ge=1)] = 4
+    layers: Annotated[int, Field(ge=1, le=64)] = 1
+    tie_weights: bool = False
+    scaling: Annotated[Scaling, BeforeValidator(_hyphenated)] = "d"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_activation(cls, fields: object) -> object:
+        if not isinstance(fields, dict) or "activation" in fields:
+            return fields
+        if fields.get("kind") == "transformer" or fields.get("depth", 2) != 2:
+            return {**fields, "activation": "relu"}
+        return fields
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        other = _TRANSFORMER_FIELDS if self.kind == "mlp" else _MLP_FIELDS
+        for field in other:
+            if getattr(self, field) != type(self).model_fields[field].default:
+                raise self.refuse(field, f"it means nothing for model.kind = {self.kind!r}; leave it out")
+        if self.kind == "transformer":
+            if self.embed % self.heads:
+                raise self.refuse("heads", f"it must divide model.embed = {self.embed}")
+            if self.norm == "batch":
+                raise self.refuse("norm", "a Transformer has none or layer")
+        return self
+
+    @property
+    def two_layer(self) -> bool:
+        """Whether it is the network of Equations 1 and 5."""
+        return self.kind == "mlp" and self.depth == 2
+
+    @property
+    def neurons(self) -> int:
+        """How many input neurons there are to tell apart: hidden ones of the first layer, or embedding dimensions."""
+        return self.width if self.kind == "mlp" else self.embed
+
+
+_MLP_FIELDS = ("width", "depth", "parameterization")
+_TRANSFORMER_FIELDS = ("embed", "heads", "layers", "tie_weights", "scaling")
 
 
 class OptimizerSpec(_Section):
@@ -135,6 +187,7 @@ class OptimizerSpec(_Section):
     beta2: Annotated[float, Field(ge=0, lt=1)] = 0.98
     epsilon: Annotated[float, Field(gt=0)] = 1e-8
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    decay_embeddings: bool = True  # whether weight decay acts on a Transformer's embeddings of tokens and positions
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -185,6 +238,10 @@ class RunSpec(_Section):
             raise self.training.refuse("batch_size", "BatchNorm (model.norm = 'batch') needs at least 2 examples")
         if self.model.norm == "batch" and examples == 1:
             raise self.task.refuse("data_fraction", "it leaves one training example, and BatchNorm needs at least 2")
+        if self.model.kind == "mlp" and not self.optimizer.decay_embeddings:
+            raise self.optimizer.refuse("decay_embeddings", "it means nothing for model.kind = 'mlp'; leave it out")
+        if self.training.seeding == "reference" and not self.model.two_layer:
+            raise self.training.refuse("seeding", "the authors' initial weights exist only for two-layer networks")
         if self.training.seeding == "reference" and (
             self.task.corruption_kind != "symmetric" or self.task.corrupted_operands is not None
         ):
@@ -210,12 +267,13 @@ class RunSpec(_Section):
         >>> RunSpec().updated({"optimizer.weight_decay": 15}).optimizer.weight_decay
         15.0
         """
-        content = self.model_dump()
+        # Only what was said: what was not may depend on what is replaced, as the activation does on the depth.
+        content = self.model_dump(exclude_unset=True)
         for path, value in fields.items():
             section, _, field = path.partition(".")
-            if field not in content.get(section, {}):
+            if field not in _FIELDS.get(section, ()):
                 raise SpecError(_unknown_key(path))
-            content[section][field] = value
+            content.setdefault(section, {})[field] = value
         return RunSpec(**content)
 
     def updated_from_text(self, fields: Mapping[str, str]) -> "RunSpec":
@@ -301,6 +359,7 @@ def field_paths() -> list[str]:
 
 
 _SECTIONS: tuple[type[_Section], ...] = (TaskSpec, ModelSpec, OptimizerSpec, TrainingSpec)
+_FIELDS = {section.section: tuple(section.model_fields) for section in _SECTIONS}
 
 
 def is_prime(number: int) -> bool:
@@ -322,7 +381,9 @@ def _round_up(number: float) -> float:
 class FieldInfo(NamedTuple):
     """What a field takes."""
 
-    kind: Literal["whole number", "finite number", "list of whole numbers", "choice", "table of fields"]
+    kind: Literal[
+        "whole number", "finite number", "list of whole numbers", "choice", "true or false", "table of fields"
+    ]
     choices: tuple[str, ...]
     default: Any
 
@@ -348,6 +409,8 @@ def _field_info(cls: type[_Section], field: str) -> FieldInfo:
     origin = typing.get_origin(annotation)
     if origin is Literal:
         return FieldInfo("choice", typing.get_args(annotation), info.default)
+    if annotation is bool:
+        return FieldInfo("true or false", (), info.default)
     if annotation is int:
         return FieldInfo("whole number", (), info.default)
     if annotation is float:
@@ -365,6 +428,8 @@ def value_from_text(path: str, text: str) -> object:
                 return float(text)
             case "list of whole numbers":
                 return [int(item) for item in text.split(",")]
+            case "true or false":
+                return {"true": True, "false": False}.get(text.lower(), text)
     except ValueError:
         pass
     return text
@@ -413,4 +478,6 @@ def _allowed(cls: type[_Section], field: str) -> str:
                 bounds.append(f"at most {limit}")
             case annotated_types.Lt(lt=limit):
                 bounds.append(f"less than {limit}")
+    if kind == "true or false":
+        return kind
     return f"a {kind} {' and '.join(bounds)}".strip()

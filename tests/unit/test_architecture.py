@@ -25,6 +25,13 @@ LEVELS = {
     "__main__": 10,
 }
 COMPILED = {"_native"}
+TORCH_MODULES = {
+    "grokscope.models.network",
+    "grokscope.models.mlp",
+    "grokscope.models.transformer",
+    "grokscope.engines.torch_engine",
+    "grokscope.engines.stacked_engine",
+}
 FACADE = "__init__"  # the public names, nothing else
 
 
@@ -64,8 +71,6 @@ def test_only_marked_modules_import_torch_when_loaded() -> None:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         modules = [alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
         modules += [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
-        loads_torch = any(
-            module.split(".")[0] == "torch" or module in ("grokscope.models.mlp", "grokscope.engines.torch_engine")
-            for module in modules
-        )
-        assert loads_torch == (path.name in ("mlp.py", "torch_engine.py")), path
+        loads_torch = any(module.split(".")[0] == "torch" or module in TORCH_MODULES for module in modules)
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        assert loads_torch == (name in TORCH_MODULES), path

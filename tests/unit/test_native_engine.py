@@ -20,7 +20,8 @@ from grokscope.engines.native_engine import NativeEngine
 from grokscope.engines.state import TrainingState
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.models import Weights
-from grokscope.models.mlp import TwoLayerMLP, losses_per_example
+from grokscope.models.mlp import MLP
+from grokscope.models.network import losses_per_example
 
 kernel = native.native_module()
 assert kernel is not None, "the tests need the kernel: install with a C++ compiler"
@@ -44,20 +45,20 @@ def trained_a_little(spec: RunSpec, steps: int = 5) -> TrainingState:
 def autograd(spec: RunSpec, state: TrainingState) -> tuple[float, Weights]:
     """Loss and gradient of the step after `state`, by torch in double precision."""
     dataset = make_dataset(spec.task)
-    network = TwoLayerMLP(state.weights, spec.model.activation, spec.model.norm).double().train()
+    network = MLP(state.weights, spec.model.activation, spec.model.norm).double().train()
     rows = np.arange(len(dataset.train_labels))
     if spec.training.batch_size:
         rows = BatchOrder(dataset.train_examples, spec.training.batch_size, spec.training.seed).batch(state.step + 1)
     twin = TorchEngine(spec, dataset, state)
     twin.step += 1
-    mask = twin._dropout_mask(torch.tensor(dataset.train_examples[rows]))
-    logits = network(torch.tensor(dataset.train_pairs[rows]), None if mask is None else mask.double())
+    masks = [mask.double() for mask in twin._dropout_masks(torch.tensor(dataset.train_examples[rows]))]
+    logits = network(torch.tensor(dataset.train_pairs[rows]), masks)
     loss = losses_per_example(logits, torch.tensor(dataset.train_labels[rows]), spec.training.loss).mean()
     loss.backward()  # type: ignore[no-untyped-call]
-    arrays = {"U": network.u.grad.T, "V": network.v.grad.T, "W": network.w.grad}  # type: ignore[union-attr]
-    if network.norm is not None:
-        arrays |= {"norm_scale": network.norm.weight.grad, "norm_shift": network.norm.bias.grad}
-    return loss.item(), {name: array.numpy() for name, array in arrays.items()}  # type: ignore[union-attr]
+    gradients = {name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None}
+    return loss.item(), {
+        name: (array.T if name in network.transposed else array).numpy() for name, array in gradients.items()
+    }
 
 
 def updated_by_hand(spec: RunSpec, state: TrainingState, gradient: Weights) -> dict[str, npt.NDArray[np.float64]]:

@@ -139,7 +139,7 @@ def test_dropout_masks_follow_the_published_definition(tiny: RunSpec) -> None:
 
 def test_dropout_keeps_the_stated_fraction(tiny: RunSpec) -> None:
     engine = engine_for(tiny.updated({"model.dropout": 0.9, "model.width": 501}))
-    mask = engine._dropout_mask(torch.arange(200))  # type: ignore[attr-defined]
+    (mask,) = engine._dropout_masks(torch.arange(200))  # type: ignore[attr-defined]
     assert mask.shape == (200, 501)
     assert mask.mean().item() == pytest.approx(1, abs=0.05)
     assert mask.unique().tolist() == pytest.approx([0, 10], rel=1e-4)

@@ -8,13 +8,15 @@ engine.state()                  # weights, optimiser moments and the step: enoug
 """
 
 import warnings
+from collections.abc import Sequence
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from grokscope.engines.native_engine import NativeEngine, native_module, why_unsupported
+from grokscope.engines.stacking import stack_key
 from grokscope.engines.state import TrainingState, initial_state
 from grokscope.errors import EngineError, did_you_mean
 from grokscope.models import Evaluation, Weights
@@ -22,13 +24,26 @@ from grokscope.randomness import Int64Array
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset
 
-__all__ = ["ENGINES", "Engine", "TrainingState", "check_engine", "initial_state", "make_engine"]
+if TYPE_CHECKING:
+    from grokscope.engines.stacked_engine import StackedEngine
 
-ENGINES = ("auto", "native", "torch")
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "SteppingEngine",
+    "TrainingState",
+    "check_engine",
+    "initial_state",
+    "make_engine",
+    "make_stacked_engine",
+    "stack_key",
+]
+
+ENGINES = ("auto", "native", "torch", "stacked")
 
 
-class Engine(Protocol):
-    """What every engine can do."""
+class SteppingEngine(Protocol):
+    """What engines for one run and for many have in common."""
 
     name: str
 
@@ -38,6 +53,10 @@ class Engine(Protocol):
 
     def advance(self, steps: int) -> npt.NDArray[np.float64]:
         """Take `steps` steps; the loss of each, before its update."""
+
+
+class Engine(SteppingEngine, Protocol):
+    """What every engine for one run can do."""
 
     def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
         """What the network says now."""
@@ -62,8 +81,10 @@ def check_engine(name: str, device: str, spec: RunSpec) -> str:
     reason = why_unsupported(spec, device)
     if name == "native" and reason:
         raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
-    if name == "auto" and native_module() is None:
+    if name == "auto" and native_module() is None and spec.model.two_layer:
         _say_once_that_there_is_no_kernel()
+    if name == "stacked":
+        return name
     return "native" if name != "torch" and not reason else "torch"
 
 
@@ -86,3 +107,12 @@ def make_engine(
     from grokscope.engines.torch_engine import TorchEngine
 
     return TorchEngine(spec, dataset, state, device)
+
+
+def make_stacked_engine(
+    specs: Sequence[RunSpec], datasets: Sequence[Dataset], states: Sequence[TrainingState], device: str = "cpu"
+) -> "StackedEngine":
+    """All runs of the specs, which have the same `stack_key`, as one engine."""
+    from grokscope.engines.stacked_engine import StackedEngine
+
+    return StackedEngine(specs, datasets, states, device)

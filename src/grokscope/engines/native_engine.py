@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.engines.state import STATISTICS, TrainingState
+from grokscope.engines.state import TrainingState
 from grokscope.errors import EngineError, did_you_mean
-from grokscope.models import Evaluation, Weights
+from grokscope.models import Evaluation, Weights, is_statistic
 from grokscope.randomness import Int64Array, dropout_scale, dropout_threshold
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset
@@ -32,6 +32,10 @@ def why_unsupported(spec: RunSpec, device: str) -> str | None:
         return "the kernel is not built here (installing grokscope with a C++ compiler builds it)"
     if device != "cpu":
         return f"it runs on the CPU, not on device = {device!r}"
+    if spec.model.kind != "mlp":
+        return f"it has no model.kind = {spec.model.kind!r}"
+    if spec.model.depth > 2:
+        return f"it has no model.depth = {spec.model.depth}"
     if spec.model.activation not in ("quadratic", "relu"):
         return f"it has no model.activation = {spec.model.activation!r}"
     return None
@@ -120,7 +124,7 @@ class NativeEngine:
     def gradient(self) -> tuple[float, Weights]:
         """The loss and the gradient of the next step, without taking it."""
         loss = self._trainer.gradient()
-        trained = [name for name in self._weights if name not in STATISTICS]
+        trained = [name for name in self._weights if not is_statistic(name)]
         return loss, {name: _oriented(name, self._trainer.get("gradient", name)) for name in trained}
 
     def weights(self) -> Weights:

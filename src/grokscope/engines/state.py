@@ -5,11 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.models import Weights, initial_weights
+from grokscope.models import Weights, initial_weights, is_statistic
 from grokscope.spec import RunSpec
 
-# BatchNorm's running statistics are averaged, not optimised, so they have no moments.
-STATISTICS = ("norm_mean", "norm_variance")
 MOMENTS = {
     "adamw": ("first_moment", "second_moment"),
     "adam": ("first_moment", "second_moment"),
@@ -33,6 +31,6 @@ def initial_state(spec: RunSpec) -> TrainingState:
         f"{moment}.{name}": np.zeros_like(array)
         for moment in MOMENTS[spec.optimizer.kind]
         for name, array in weights.items()
-        if name not in STATISTICS
+        if not is_statistic(name)
     }
     return TrainingState(0, weights, moments)

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from grokscope.engines.batches import BatchOrder
-from grokscope.engines.state import STATISTICS, TrainingState
+from grokscope.engines.state import TrainingState
 from grokscope.errors import EngineError, did_you_mean
-from grokscope.models import Evaluation, Weights
-from grokscope.models.mlp import TwoLayerMLP, evaluate, losses_per_example, to_numpy
+from grokscope.models import EMBEDDINGS, Evaluation, Weights, make_network
+from grokscope.models.network import evaluate, losses_per_example, to_numpy
 from grokscope.randomness import NEURONS_PER_BLOCK, Int64Array, dropout_scale, dropout_threshold, dropout_words
 from grokscope.spec import OptimizerSpec, RunSpec
 from grokscope.tasks import Dataset
@@ -26,7 +27,7 @@ _TORCH_MOMENTS = {
 
 
 class TorchEngine:
-    """Any two-layer network on any device that torch knows."""
+    """Any network on any device that torch knows."""
 
     name = "torch"
 
@@ -34,9 +35,9 @@ class TorchEngine:
         self.step = state.step
         self._spec = spec
         self._device = available_device(device)
-        self._network = TwoLayerMLP(state.weights, spec.model.activation, spec.model.norm).to(self._device)
-        self._trained = {name: tensor for name, tensor in self._parameters().items() if name not in STATISTICS}
-        self._optimizer = _make_optimizer(spec.optimizer, list(self._trained.values()))
+        self._network = make_network(spec.model, state.weights).to(self._device)
+        self._trained = dict(self._network.named_parameters())
+        self._optimizer = _make_optimizer(spec.optimizer, self._trained)
         self._restore(state)
         self._pairs = torch.tensor(dataset.train_pairs, device=self._device)  # [n, 2]
         self._labels = torch.tensor(dataset.train_labels, device=self._device)  # [n]
@@ -48,14 +49,14 @@ class TorchEngine:
         """Take `steps` steps; the loss of each, before its update."""
         losses = torch.empty(steps, device=self._device)
         self._network.train()
-        with _reproducible_arithmetic():
+        with reproducible_arithmetic():
             for index in range(steps):
                 losses[index] = self._take_step()
         return losses.cpu().double().numpy()
 
     def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
         """What the network says now."""
-        with _reproducible_arithmetic():
+        with reproducible_arithmetic():
             return evaluate(self._network, pairs, labels, self._spec.training.loss)
 
     def weights(self) -> Weights:
@@ -69,7 +70,7 @@ class TorchEngine:
             for moment, torch_name in _TORCH_MOMENTS.items():
                 if torch_name in self._optimizer.state[parameter]:
                     value = self._optimizer.state[parameter][torch_name]
-                    moments[f"{moment}.{name}"] = to_numpy(value.T if name in ("U", "V") else value)
+                    moments[f"{moment}.{name}"] = to_numpy(value.T if name in self._network.transposed else value)
         return TrainingState(self.step, self.weights(), moments)
 
     def _take_step(self) -> Tensor:
@@ -78,40 +79,53 @@ class TorchEngine:
         if self._batches is not None:
             chosen = torch.tensor(self._batches.batch(self.step), device=self._device)  # [B]
             pairs, labels, examples = pairs[chosen], labels[chosen], examples[chosen]
-        logits = self._network(pairs, self._dropout_mask(examples))  # [B, p]
+        logits = self._network(pairs, self._dropout_masks(examples))  # [B, p]
         loss = losses_per_example(logits, labels, self._spec.training.loss).mean()
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         return loss.detach()
 
-    def _dropout_mask(self, examples: Tensor) -> Tensor | None:
-        """0 for a dropped neuron, the scale for a kept one [B, N]."""
-        probability, width = self._spec.model.dropout, self._spec.model.width
+    def _dropout_masks(self, examples: Tensor) -> list[Tensor]:
+        """For each place where dropout acts: 0 for a dropped value, the scale for a kept one [B, width]."""
+        probability, seed = self._spec.model.dropout, self._spec.training.seed
         if probability == 0:
-            return None
-        blocks = torch.arange(-(-width // NEURONS_PER_BLOCK), device=self._device)
-        words = dropout_words(self._spec.training.seed, self.step, examples[:, None], blocks[None, :])
-        halves = [half for word in words for half in (word & 0xFFFF, word >> 16)]
-        bits = torch.stack(halves, dim=-1).flatten(1)[:, :width]  # [B, N]
-        return (bits >= dropout_threshold(probability)).to(torch.float32) * dropout_scale(probability)
-
-    def _parameters(self) -> dict[str, Tensor]:
-        """The tensors that the optimiser holds. U and V lie transposed in the module, see `TwoLayerMLP`."""
-        return self._network.named_arrays() | {"U": self._network.u, "V": self._network.v}
+            return []
+        return [
+            dropout_mask(dropout_bits(seed, self.step, examples, width, layer), probability)
+            for layer, width in enumerate(self._network.dropout_widths())
+        ]
 
     def _restore(self, state: TrainingState) -> None:
         for key, value in state.moments.items():
             moment, name = key.split(".")
             parameter = self._trained[name]
-            oriented = torch.tensor(np.ascontiguousarray(value.T if name in ("U", "V") else value))
+            oriented = torch.tensor(np.ascontiguousarray(value.T if name in self._network.transposed else value))
             entry = self._optimizer.state[parameter]
             entry[_TORCH_MOMENTS[moment]] = oriented.to(self._device)
             if moment == "first_moment":
                 entry["step"] = torch.tensor(float(state.step))
 
 
-def _make_optimizer(spec: OptimizerSpec, parameters: list[Tensor]) -> torch.optim.Optimizer:
+def dropout_bits(seed: int | Tensor, step: int, examples: Tensor, width: int, layer: int) -> Tensor:
+    """16 random bits for each of the values that dropout acts on: examples [..., B] → [..., B, width]."""
+    blocks = torch.arange(-(-width // NEURONS_PER_BLOCK), device=examples.device)
+    words = dropout_words(seed, step, examples[..., None], blocks, layer)
+    halves = [half for word in words for half in (word & 0xFFFF, word >> 16)]
+    return torch.stack(halves, dim=-1).flatten(-2)[..., :width]
+
+
+def dropout_mask(bits: Tensor, probability: float) -> Tensor:
+    """0 for a dropped value, the scale for a kept one."""
+    return (bits >= dropout_threshold(probability)).to(torch.float32) * dropout_scale(probability)
+
+
+def _make_optimizer(spec: OptimizerSpec, trained: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
+    spared = [tensor for name, tensor in trained.items() if name in EMBEDDINGS and not spec.decay_embeddings]
+    decayed = [tensor for tensor in trained.values() if not any(tensor is other for other in spared)]
+    parameters: list[dict[str, Any]] = [{"params": decayed}]
+    if spared:
+        parameters.append({"params": spared, "weight_decay": 0.0})
     if spec.kind == "sgd":
         return torch.optim.SGD(parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=spec.weight_decay)
     optimizer = torch.optim.AdamW if spec.kind == "adamw" else torch.optim.Adam
@@ -144,7 +158,7 @@ def available_device(name: str) -> torch.device:
 
 
 @contextmanager
-def _reproducible_arithmetic() -> Iterator[None]:
+def reproducible_arithmetic() -> Iterator[None]:
     """One thread, so that rounding does not depend on the machine's load or cores; denormals flushed to zero.
 
     Under strong weight decay the weights of dying neurons shrink by a constant factor each step and would spend

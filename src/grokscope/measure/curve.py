@@ -12,7 +12,7 @@ from grokscope.spec import Loss
 from grokscope.tasks import Dataset
 
 if TYPE_CHECKING:
-    from grokscope.models.mlp import TwoLayerMLP
+    from grokscope.models.network import Network
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Measurement:
     mean_ipr: float
     mean_gini: float
     dead_neurons: int
-    norm_u: float
-    norm_v: float
-    norm_w: float
+    norm_u: float  # of U, or of a Transformer's embedding
+    norm_v: float  # of V, which a Transformer does not have
+    norm_w: float  # of W, or of a Transformer's unembedding
 
 
 def take_measurement(
@@ -59,23 +59,21 @@ def take_measurement(
         mean_ipr=spectra.mean_ipr,
         mean_gini=spectra.mean_gini,
         dead_neurons=int(spectra.dead.sum()),
-        norm_u=_frobenius(weights["U"]),
-        norm_v=_frobenius(weights["V"]),
-        norm_w=_frobenius(weights["W"]),
+        **_norms(weights),
     )
 
 
-def measure_network(network: "TwoLayerMLP", dataset: Dataset, loss: Loss = "mse") -> Measurement:
+def measure_network(network: "Network", dataset: Dataset, loss: Loss = "mse") -> Measurement:
     """Measure a network that did not come out of a run: the analytic one, or one that was pruned or edited.
 
     >>> from grokscope import TaskSpec, analytic_weights, make_dataset
-    >>> from grokscope.models.mlp import TwoLayerMLP
-    >>> network = TwoLayerMLP(analytic_weights(modulus=97, width=500))
+    >>> from grokscope.models.mlp import MLP
+    >>> network = MLP(analytic_weights(modulus=97, width=500))
     >>> row = measure_network(network, make_dataset(TaskSpec()))
     >>> row.test_accuracy, round(row.mean_ipr, 6)
     (1.0, 1.0)
     """
-    from grokscope.models.mlp import evaluate
+    from grokscope.models.network import evaluate
 
     train = evaluate(network, dataset.train_pairs, dataset.train_labels, loss)
     test = evaluate(network, dataset.test_pairs, dataset.test_labels, loss)
@@ -86,6 +84,14 @@ def measure_network(network: "TwoLayerMLP", dataset: Dataset, loss: Loss = "mse"
 
 def _fraction(hits: npt.NDArray[np.bool_]) -> float:
     return float(hits.mean()) if len(hits) else float("nan")
+
+
+def _norms(weights: Weights) -> dict[str, float]:
+    if "embedding" in weights:
+        embedding = weights["embedding"]
+        unembedding = weights.get("unembedding", embedding)
+        return {"norm_u": _frobenius(embedding), "norm_v": float("nan"), "norm_w": _frobenius(unembedding)}
+    return {f"norm_{name.lower()}": _frobenius(weights[name]) for name in "UVW"}
 
 
 def _frobenius(matrix: npt.NDArray[np.float32]) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.measure.characters import distinct_waves, wave_order
-from grokscope.models import Weights
+from grokscope.models import Weights, norm_prefix
 from grokscope.spec import Operation
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,17 +56,23 @@ def _relative(spectra: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class NeuronSpectra:
-    """Per-neuron measures; the first axis of each array is the neuron's rows of U and V and its column of W."""
+    """Per-neuron measures; the first axis of each array is the vectors that belong to a neuron.
+
+    In a two-layer network they are its rows of U and V and its column of W, in a deeper MLP its rows of U and V. In a
+    Transformer the neurons are the dimensions of the embedding, with one vector each, and so they are at the
+    output of every network but the two-layer one: columns of W or of the unembedding.
+    """
 
     ipr: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
     gini: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
     # [3, N]  the strongest wave, -1 where the vector is zero: the frequency, or at a composite modulus with
     # multiplication, where a wave has several, the wave's place among `distinct_waves`
     frequency: npt.NDArray[np.int16]
+    norm_scale: npt.NDArray[np.float32] | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
 
     @property
     def neuron_ipr(self) -> FloatArray:
-        """IPR_k of Equation 4, the mean over a neuron's three vectors [N]; NaN if the neuron is dead."""
+        """IPR_k of Equation 4, the mean over a neuron's vectors [N]; NaN if the neuron is dead."""
         return np.asarray(self.ipr.mean(axis=0, dtype=np.float64))
 
     @property
@@ -81,19 +87,43 @@ class NeuronSpectra:
 
     @property
     def mean_gini(self) -> float:
-        """The mean over live neurons of the mean over their three vectors; NaN if there are none."""
+        """The mean over live neurons of the mean over their vectors; NaN if there are none."""
         return _mean(self.gini.mean(axis=0, dtype=np.float64)[~self.dead])
 
 
 def neuron_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpectra:
-    """Measure every neuron of a two-layer network."""
-    vectors = np.stack([weights["U"], weights["V"], weights["W"].T])  # [3, N, p]
-    spectra = amplitudes(vectors, operation)  # [3, N, K]
+    """Measure every neuron at the input of a network."""
+    if "embedding" in weights:
+        return _measured(np.stack([weights["embedding"].T]), operation)
+    own = [weights["U"], weights["V"], *([weights["W"].T] if is_two_layer(weights) else [])]
+    return _measured(np.stack(own), operation, weights.get(f"{norm_prefix(1)}_scale"))
+
+
+def output_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpectra | None:
+    """Measure every column of the output layer; None for a two-layer network, whose `neuron_spectra` has them."""
+    if "embedding" in weights:
+        return _measured(np.stack([weights.get("unembedding", weights["embedding"]).T]), operation)
+    if is_two_layer(weights):
+        return None
+    last = 1 + sum(name.startswith("H") for name in weights)
+    return _measured(np.stack([weights["W"].T]), operation, weights.get(f"{norm_prefix(last)}_scale"))
+
+
+def is_two_layer(weights: Weights) -> bool:
+    """Whether these are weights of the network of Equations 1 and 5."""
+    return "U" in weights and "H2" not in weights
+
+
+def _measured(
+    vectors: npt.NDArray[np.float32], operation: Operation, norm_scale: npt.NDArray[np.float32] | None = None
+) -> NeuronSpectra:
+    spectra = amplitudes(vectors, operation)  # vectors [V, N, p] → [V, N, K]
     strongest = np.where(spectra.any(axis=-1), spectra.argmax(axis=-1), -1)
     return NeuronSpectra(
         ipr=inverse_participation_ratio(spectra).astype(np.float32),
         gini=gini_coefficient(spectra).astype(np.float32),
         frequency=strongest.astype(np.int16),
+        norm_scale=norm_scale,
     )
 
 

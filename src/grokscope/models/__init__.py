@@ -1,16 +1,55 @@
-"""Networks: their initial weights, the analytic solution, and the torch module that evaluates them.
+"""Networks: their initial weights, the analytic solution, and the torch modules that evaluate them.
 
-Weights are engine-neutral: a dictionary of float32 numpy arrays under the paper's names,
+Weights are engine-neutral: a dictionary of float32 numpy arrays. Those of an MLP have the paper's names,
 
-    U [N, p]   V [N, p]   W [p, N]
+    U [N, p]   V [N, p]   H2, H3, … [N, N]   W [p, N]
 
 and, with a normalisation layer, norm_scale [N] and norm_shift [N], with BatchNorm also norm_mean [N] and
-norm_variance [N]. This package does not import torch; `grokscope.models.mlp` does.
+norm_variance [N]; those after the second hidden layer are norm2_scale, and so on. Those of a Transformer are
+
+    embedding [p, d]   positions [2, d]   unembedding [p, d], unless it is tied to the embedding
+    query1, key1, value1, output1 [d, d]   mlp_in1 [4d, d]   mlp_out1 [d, 4d]   and so on for each layer
+
+and, with LayerNorm, attention_norm1_scale, mlp_norm1_scale, …, final_norm_scale [d] and their shifts.
+
+Importing this package does not import torch; making a module of weights does.
 """
+
+from typing import TYPE_CHECKING
 
 from grokscope.models.analytic import analytic_weights
 from grokscope.models.evaluation import Evaluation
-from grokscope.models.initial import Weights, initial_weights
+from grokscope.models.initial import EMBEDDINGS, Weights, initial_weights, is_statistic, norm_prefix
 from grokscope.models.pruning import pruned
+from grokscope.spec import ModelSpec
 
-__all__ = ["Evaluation", "Weights", "analytic_weights", "initial_weights", "pruned"]
+if TYPE_CHECKING:
+    from grokscope.models.network import Network
+
+__all__ = [
+    "EMBEDDINGS",
+    "Evaluation",
+    "Weights",
+    "analytic_weights",
+    "initial_weights",
+    "is_statistic",
+    "make_network",
+    "norm_prefix",
+    "pruned",
+]
+
+
+def make_network(model: ModelSpec, weights: Weights) -> "Network":
+    """The torch module that a spec describes, with these weights.
+
+    >>> network = make_network(ModelSpec(depth=3, width=8), initial_weights(ModelSpec(depth=3, width=8), modulus=5))
+    >>> type(network).__name__, network.hidden_layers
+    ('MLP', 2)
+    """
+    if model.kind == "transformer":
+        from grokscope.models.transformer import Transformer
+
+        return Transformer(weights, model.heads, model.activation, model.norm, model.scaling)
+    from grokscope.models.mlp import MLP
+
+    return MLP(weights, model.activation, model.norm)

@@ -1,7 +1,7 @@
 """The closed-form network of Equation 2, which solves modular addition without training.
 
->>> from grokscope.models.mlp import TwoLayerMLP
->>> network = TwoLayerMLP(analytic_weights(modulus=97, width=500))
+>>> from grokscope.models.mlp import MLP
+>>> network = MLP(analytic_weights(modulus=97, width=500))
 """
 
 import math

@@ -15,32 +15,78 @@ from grokscope.spec import ModelSpec, Seeding
 
 Weights = dict[str, npt.NDArray[np.float32]]
 
+EMBEDDINGS = ("embedding", "positions")  # of a Transformer; weight decay may leave them alone
+MLP_EXPANSION = 4  # the hidden layer of a Transformer's MLP, in embedding sizes
 _REFERENCE_INIT_SEED = 1
 
 
+def is_statistic(name: str) -> bool:
+    """Whether an array is a running statistic of BatchNorm, which is averaged and not trained."""
+    return name.endswith(("_mean", "_variance"))
+
+
+def norm_prefix(layer: int) -> str:
+    """How the names of the norm after hidden layer 1, 2, … of an MLP begin."""
+    return "norm" if layer == 1 else f"norm{layer}"
+
+
 def initial_weights(model: ModelSpec, modulus: int, seed: int = 0, seeding: Seeding = "independent") -> Weights:
-    """Gaussian weights at the scale of the parameterisation, and a normalisation layer that does nothing yet."""
+    """Gaussian weights at the scale of the parameterisation, and normalisation layers that do nothing yet."""
+    if model.kind == "transformer":
+        return _transformer_weights(model, modulus, seed)
     N, p = model.width, modulus
-    u: npt.NDArray[np.floating]
+    # Each with its number in the random stream.
+    shapes = {"U": (N, p), "V": (N, p), "W": (p, N)} | {f"H{layer}": (N, N) for layer in range(2, model.depth)}
     if seeding == "reference":
-        u, v, w = _reference_normals(N, p)
+        normals: dict[str, npt.NDArray[np.floating]] = dict(zip("UVW", _reference_normals(N, p), strict=True))
     else:
-        u, v, w = normal(seed, 0, (N, p)), normal(seed, 1, (N, p)), normal(seed, 2, (p, N))
-    if model.parameterization == "paper":
-        first = second = (16 * N) ** (-1 / 3)
-    else:
-        # N(0, 2/fan_in); the one-hot input eₘ ⊕ eₙ has 2p entries.
-        first, second = math.sqrt(2 / (2 * p)), math.sqrt(2 / N)
-    weights = {
-        "U": (first * u).astype(np.float32),
-        "V": (first * v).astype(np.float32),
-        "W": (second * w).astype(np.float32),
-    }
-    if model.norm != "none":
-        weights |= {"norm_scale": np.ones(N, np.float32), "norm_shift": np.zeros(N, np.float32)}
-    if model.norm == "batch":
-        weights |= {"norm_mean": np.zeros(N, np.float32), "norm_variance": np.ones(N, np.float32)}
+        normals = {name: normal(seed, number, shape) for number, (name, shape) in enumerate(shapes.items())}
+    weights = {name: (_scale(model, name, p) * values).astype(np.float32) for name, values in normals.items()}
+    for layer in range(1, model.depth):
+        if model.norm != "none":
+            weights |= _idle_norm(norm_prefix(layer), N)
+        if model.norm == "batch":
+            weights |= {
+                f"{norm_prefix(layer)}_mean": np.zeros(N, np.float32),
+                f"{norm_prefix(layer)}_variance": np.ones(N, np.float32),
+            }
     return weights
+
+
+def _scale(model: ModelSpec, name: str, modulus: int) -> float:
+    """The standard deviation of a layer of an MLP."""
+    match model.parameterization:
+        case "paper":
+            return float((16 * model.width) ** (-1 / 3))
+        case "lazy":
+            return math.sqrt(2) * float(model.width ** (-1 / 3))
+        case "standard":
+            # N(0, 2/fan_in); the one-hot input eₘ ⊕ eₙ has 2p entries.
+            return math.sqrt(2 / (2 * modulus if name in ("U", "V") else model.width))
+
+
+def _transformer_weights(model: ModelSpec, modulus: int, seed: int) -> Weights:
+    """Embeddings N(0, 1) and linear layers N(0, 1/fan_in), as in the authors' program."""
+    d, hidden = model.embed, MLP_EXPANSION * model.embed
+    shapes = {"embedding": (modulus, d), "positions": (2, d)}
+    for layer in range(1, model.layers + 1):
+        shapes |= {f"{name}{layer}": (d, d) for name in ("query", "key", "value", "output")}
+        shapes |= {f"mlp_in{layer}": (hidden, d), f"mlp_out{layer}": (d, hidden)}
+    if not model.tie_weights:
+        shapes["unembedding"] = (modulus, d)
+    weights = {}
+    for number, (name, shape) in enumerate(shapes.items()):
+        scale = 1 if name in EMBEDDINGS else 1 / math.sqrt(shape[1])
+        weights[name] = (scale * normal(seed, number, shape)).astype(np.float32)
+    if model.norm == "layer":
+        for layer in range(1, model.layers + 1):
+            weights |= _idle_norm(f"attention_norm{layer}", d) | _idle_norm(f"mlp_norm{layer}", d)
+        weights |= _idle_norm("final_norm", d)
+    return weights
+
+
+def _idle_norm(prefix: str, width: int) -> Weights:
+    return {f"{prefix}_scale": np.ones(width, np.float32), f"{prefix}_shift": np.zeros(width, np.float32)}
 
 
 def _reference_normals(N: int, p: int) -> tuple[npt.NDArray[np.floating], ...]:

@@ -19,10 +19,11 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def array_bytes(result: RunResult, *, weights: bool) -> bytes:
-    """The arrays of a run as the content of a safetensors file: curve.*, neurons.* and weights.*"""
+    """The arrays of a run as the content of a safetensors file: curve.*, neurons.*, outputs.* and weights.*"""
     arrays = curve_arrays(result.curve)
-    if result.neurons is not None:
-        arrays |= _named("neurons", vars(result.neurons))
+    for name, spectra in (("neurons", result.neurons), ("outputs", result.outputs)):
+        if spectra is not None:
+            arrays |= _named(name, {key: array for key, array in vars(spectra).items() if array is not None})
     if weights and result.weights is not None:
         arrays |= _named("weights", result.weights)
     return safetensors.numpy.save(arrays, metadata={"run_id": result.run_id})

@@ -237,7 +237,7 @@ class Store:
             arrays = safetensors.numpy.load_file(file)
         except (OSError, SafetensorError) as error:
             raise StoreError(f"cannot read {file}: {error}; delete the run and train it again") from None
-        neurons = group(arrays, "neurons")
+        neurons, outputs = group(arrays, "neurons"), group(arrays, "outputs")
         weights = group(arrays, "weights")
         return RunResult(
             spec=run.spec,
@@ -248,6 +248,7 @@ class Store:
             weights={name: array.astype(np.float32, copy=False) for name, array in weights.items()} or None,
             curve=curve_from(arrays),
             neurons=NeuronSpectra(**neurons) if neurons else None,
+            outputs=NeuronSpectra(**outputs) if outputs else None,
             phase=run.phase,
         )
 
