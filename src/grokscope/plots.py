@@ -208,6 +208,8 @@ def settings_line(result: RunResult) -> str:
         f"ξ = {spec.task.corruption:g}",
         f"wd = {spec.optimizer.weight_decay:g}",
     ]
+    if not spec.model.two_layer:
+        parts.insert(1, spec.model.describe())
     if spec.model.dropout:
         parts.append(f"dropout = {spec.model.dropout:g}")
     if spec.model.norm != "none":

@@ -15,7 +15,7 @@ import math
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -60,6 +60,20 @@ class _Section(BaseModel):
     def refuse(self, field: str, reason: str) -> SpecError:
         """The error for a value that is wrong because of another one."""
         return SpecError(f"{self.path_of(field)} = {getattr(self, field)!r} is not allowed: {reason}")
+
+    def unused(self) -> dict[str, str]:
+        """Fields that mean nothing because of another one, each with that one."""
+        return {}
+
+    def refuse_unused(self, fields: Iterable[str]) -> None:
+        """Raise if one of these fields means nothing."""
+        for field, cause in self.unused().items():
+            if field in fields:
+                raise self.refuse(field, f"it means nothing for {cause}; leave it out")
+
+    def changed(self) -> set[str]:
+        """Fields that do not have their default values."""
+        return {name for name, info in type(self).model_fields.items() if getattr(self, name) != info.default}
 
 
 def _hyphenated(value: object) -> object:
@@ -149,10 +163,7 @@ class ModelSpec(_Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        other = _TRANSFORMER_FIELDS if self.kind == "mlp" else _MLP_FIELDS
-        for field in other:
-            if getattr(self, field) != type(self).model_fields[field].default:
-                raise self.refuse(field, f"it means nothing for model.kind = {self.kind!r}; leave it out")
+        self.refuse_unused(self.changed())
         if self.kind == "transformer":
             if self.embed % self.heads:
                 raise self.refuse("heads", f"it must divide model.embed = {self.embed}")
@@ -160,10 +171,26 @@ class ModelSpec(_Section):
                 raise self.refuse("norm", "a Transformer has none or layer")
         return self
 
+    def unused(self) -> dict[str, str]:
+        """Fields of the other kind of network."""
+        others = _TRANSFORMER_FIELDS if self.kind == "mlp" else _MLP_FIELDS
+        return dict.fromkeys(others, f"model.kind = {self.kind!r}")
+
     @property
     def two_layer(self) -> bool:
         """Whether it is the network of Equations 1 and 5."""
         return self.kind == "mlp" and self.depth == 2
+
+    def describe(self) -> str:
+        """Kind and size in a few words.
+
+        >>> ModelSpec().describe(), ModelSpec(depth=3).describe(), ModelSpec(kind="transformer", layers=2).describe()
+        ('quadratic 500', '3-layer relu 500', '2-layer transformer 128, 4 heads')
+        """
+        if self.kind == "transformer":
+            tied = ", tied" if self.tie_weights else ""
+            return f"{self.layers}-layer transformer {self.embed}, {self.heads} heads{tied}"
+        return f"{'' if self.depth == 2 else f'{self.depth}-layer '}{self.activation} {self.width}"
 
     @property
     def neurons(self) -> int:
@@ -191,11 +218,13 @@ class OptimizerSpec(_Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        unused = ["beta1", "beta2", "epsilon"] if self.kind == "sgd" else ["momentum"]
-        for field in unused:
-            if getattr(self, field) != type(self).model_fields[field].default:
-                raise self.refuse(field, f"it means nothing for optimizer.kind = {self.kind!r}; leave it out")
+        self.refuse_unused(self.changed())
         return self
+
+    def unused(self) -> dict[str, str]:
+        """Fields of the other optimisers."""
+        others = ("beta1", "beta2", "epsilon") if self.kind == "sgd" else ("momentum",)
+        return dict.fromkeys(others, f"optimizer.kind = {self.kind!r}")
 
 
 class TrainingSpec(_Section):
@@ -282,7 +311,11 @@ class RunSpec(_Section):
         >>> RunSpec().updated_from_text({"task.modulus": "31", "task.corrupted_operands": "3,4"}).task.modulus
         31
         """
-        return self.updated({path: value_from_text(path, text) for path, text in fields.items()})
+        changed = self.updated({path: value_from_text(path, text) for path, text in fields.items()})
+        # What somebody writes should do something, so a field that means nothing is refused even at its default.
+        for section in (changed.model, changed.optimizer):
+            section.refuse_unused({path.partition(".")[2] for path in fields if path.startswith(f"{section.section}.")})
+        return changed
 
     def with_batches_of(self, size: int) -> "RunSpec":
         """The paper's mini-batches: steps · 256/B at a learning rate · √(B/256), so every B sees as much data.

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.processes import children, is_running, start, wait_until
 
 from grokscope import GrokscopeError, RunSpec, Store, run
-from grokscope.sweep import Failed, Finished, Measured, Started, local, run_all
+from grokscope.sweep import Failed, Finished, Measured, Started, run_all, worker
 from grokscope.sweep.local import available_cores
 
 
@@ -74,25 +74,26 @@ def test_an_error_in_a_run_is_stored_and_the_others_go_on(tiny: RunSpec, tmp_pat
 
 
 def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grokscope.sweep.local._work", len)  # fails in the new process, which can find it
+    monkeypatch.setattr("grokscope.sweep.local.work", len)  # fails in the new process, which can find it
     with pytest.raises(GrokscopeError, match=r"a worker process ended with exit status 1"):
         list(run_all([tiny], tmp_path))
 
 
 def test_a_long_run_is_checkpointed_on_its_way(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without being asked to stop: a run that dies before it is saved goes on from its last checkpoint."""
-    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
-    store, (pipe, other), stop = Store(tmp_path), multiprocessing.Pipe(), ctypes.c_bool(False)
+    monkeypatch.setattr(worker, "CHECKPOINT_SECONDS", 0.0)
+    store, (pipe, other) = Store(tmp_path), multiprocessing.Pipe()
+    worker_here = worker.Worker(pipe, ctypes.c_bool(False), store, "auto", "cpu", False)
     with monkeypatch.context() as broken:
         broken.setattr(store, "save", lambda *_, **__: 1 / 0)  # as if it were killed here
         with pytest.raises(ZeroDivisionError):
-            local._run_stored(pipe, stop, store, 0, tiny, "auto", False)
+            worker_here.take([(0, tiny)])
     checkpoint = store.load_checkpoint(tiny.run_id)
     assert checkpoint is not None
     assert 0 < checkpoint.state.step < tiny.training.steps
     while other.poll():
         other.recv()
-    local._run_stored(pipe, stop, store, 0, tiny, "auto", False)
+    worker_here.take([(0, tiny)])
     said = []
     while other.poll():
         said.append(other.recv())

@@ -16,10 +16,9 @@ from grokscope.cli.options import note
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
-from grokscope.sweep import Failed, Finished, Started
+from grokscope.sweep import Failed, Finished, Progress, Started
 from grokscope.sweep.diagram import DIVERGED, diagram_axes
 from grokscope.sweep.estimate import relative_cost
-from grokscope.sweep.local import Progress
 from grokscope.sweep.plan import SEED, Plan
 
 FAILED, RUNNING, MISSING = "failed", "running", "missing"

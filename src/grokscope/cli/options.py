@@ -13,10 +13,24 @@ RunArgument = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    typer.Option("--engine", help="auto (the fastest that can run it), native or torch.", rich_help_panel="Running"),
+    typer.Option(
+        "--engine", help="auto (the fastest that can run it), native, torch or stacked.", rich_help_panel="Running"
+    ),
+]
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="cpu, cuda or mps; cuda:1 is the second GPU.", rich_help_panel="Running")
 ]
 
-__all__ = ["DEFAULT_STORE", "EngineOption", "RunArgument", "StoreOption", "help_without_command", "note", "store_flag"]
+__all__ = [
+    "DEFAULT_STORE",
+    "DeviceOption",
+    "EngineOption",
+    "RunArgument",
+    "StoreOption",
+    "help_without_command",
+    "note",
+    "store_flag",
+]
 
 
 def help_without_command(context: typer.Context) -> None:

@@ -180,7 +180,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 
 def _cells(run: StoredRun) -> list[str]:
     spec, final = run.spec, run.final or {}
-    model = f"{spec.model.activation} {spec.model.width}"
+    model = spec.model.describe()
     if spec.model.norm != "none":
         model += f" {spec.model.norm}-norm"
     if spec.model.dropout:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.live import SweepDisplay, duration
-from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note, store_flag
+from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean
@@ -19,7 +19,7 @@ from grokscope.store import Store
 from grokscope.sweep import run_all
 from grokscope.sweep.diagram import wanted_places
 from grokscope.sweep.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweep.local import available_cores
+from grokscope.sweep.local import available_cores, sweep_engine
 from grokscope.sweep.plan import Plan
 
 _WHAT = "What to run"
@@ -51,7 +51,9 @@ def sweep(
             help="What to call it in the store.", show_default="the sweep's or the file's name", rich_help_panel=_WHAT
         ),
     ] = None,
-    workers: Annotated[str, typer.Option(help="Runs at once; auto: one for each core.", rich_help_panel=_HOW)] = "auto",
+    workers: Annotated[
+        str, typer.Option(help="Processes; auto: one for each core, or one for a GPU.", rich_help_panel=_HOW)
+    ] = "auto",
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many runs.", rich_help_panel=_HOW)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.", rich_help_panel=_HOW)
@@ -63,6 +65,7 @@ def sweep(
         bool, typer.Option("--save-weights", help="Keep the networks that it trains.", rich_help_panel=_HOW)
     ] = False,
     engine: EngineOption = "auto",
+    device: DeviceOption = "cpu",
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
@@ -77,8 +80,11 @@ def sweep(
     grokscope sweep fig3a --dry-run
 
     grokscope sweep my.toml --seeds 3 --refine --workers 8
+
+    grokscope sweep fig3a --device cuda
     """
-    count = _worker_count(workers)
+    engine = sweep_engine(engine, device)
+    count = _worker_count(workers, engine)
     plan = _plan(what)
     if name is not None:
         plan = Plan(name, plan.base, plan.axes, plan.derived)
@@ -88,17 +94,17 @@ def sweep(
     if seeds is not None:
         plan = plan.with_seeds(seeds)
     specs = list(plan.specs())
-    for spec in {spec.model.activation: spec for spec in specs}.values():
-        check_engine(engine, "cpu", spec)
+    for spec in {spec.model: spec for spec in specs}.values():
+        check_engine(engine, device, spec)
 
     if dry_run:
-        _describe(plan, specs, store, count, engine, limit, refining=refining, weights=save_weights)
+        _describe(plan, specs, store, count, engine, device, limit, refining=refining, weights=save_weights)
         return
     opened = Store(store)
     _record(opened, plan, specs, refined=refining)
     if retry_failed:
         note(f"{opened.forget_failures(plan.name)} failed runs will be tried again.")
-    _run(opened, plan, specs, count, engine, limit, refined=refining, weights=save_weights)
+    _run(opened, plan, specs, count, engine, device, limit, refined=refining, weights=save_weights)
 
 
 def _plan(what: str) -> Plan:
@@ -123,9 +129,9 @@ def _assignments(texts: list[str]) -> dict[str, str]:
     return fields
 
 
-def _worker_count(text: str) -> int:
+def _worker_count(text: str, engine: str) -> int:
     if text == "auto":
-        return available_cores()
+        return 1 if engine == "stacked" else available_cores()
     if not text.isdecimal() or int(text) < 1:
         raise GrokscopeError(f"--workers = {text!r} is not allowed: must be auto or a number of at least 1")
     return int(text)
@@ -147,6 +153,7 @@ def _describe(
     path: Path,
     workers: int,
     engine: str,
+    device: str,
     limit: int | None,
     *,
     refining: bool,
@@ -166,7 +173,7 @@ def _describe(
     typer.echo(f"In the store {path}: {len(unique) - len(left) - failed} done, {failed} failed, {len(left)} to do")
     left = left[:limit]
     if left:
-        seconds = estimated_seconds(left, engine) / workers
+        seconds = estimated_seconds(left, engine, device) / workers
         size = estimated_bytes(left, weights=weights)
         typer.echo(f"Time: about {duration(seconds)} with {workers} workers, as measured now on a few steps")
         typer.echo(f"Disk: about {size / 1e6:.3g} MB")
@@ -180,6 +187,7 @@ def _run(
     specs: list[RunSpec],
     workers: int,
     engine: str,
+    device: str,
     limit: int | None,
     *,
     refined: bool,
@@ -207,6 +215,7 @@ def _run(
             store.path,
             workers=workers,
             engine=engine,
+            device=device,
             weights=weights,
             batches=batches(),
             should_stop=should_stop,

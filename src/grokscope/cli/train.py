@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note, store_flag
+from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.progress import RunsProgress
 from grokscope.engines import check_engine
 from grokscope.errors import SpecError
@@ -17,13 +17,16 @@ from grokscope.store import Store
 _RUNNING = "Running"
 
 
-def _flag(path: str, text: str) -> typer.models.OptionInfo:
+def _flag(path: str, text: str, *names: str) -> typer.models.OptionInfo:
     """An option that overrides the field at `path` if it is given; what it takes is read off the spec."""
     kind, choices, default = field_of(path)
     shown = f"{default:g}" if isinstance(default, float) else default
+    if kind == "true or false":
+        shown = "yes" if default else "no"
     option: typer.models.OptionInfo = typer.Option(
+        *names,
         help=text + (f": {', '.join(choices)}." if choices else ".") + (f" \\[{shown}]" if shown is not None else ""),
-        metavar=kind.upper(),
+        metavar=None if kind == "true or false" else kind.upper(),
         rich_help_panel=path.partition(".")[0].title(),
         show_default=False,
     )
@@ -42,12 +45,31 @@ def train(
     corrupted_operands: Annotated[
         str | None, _flag("task.corrupted_operands", "Corrupt only examples with m among these, as in 0,1,2")
     ] = None,
-    width: Annotated[str | None, _flag("model.width", "Hidden neurons N")] = None,
-    activation: Annotated[str | None, _flag("model.activation", "Activation φ")] = None,
-    dropout: Annotated[str | None, _flag("model.dropout", "Probability to drop a pre-activation")] = None,
-    norm: Annotated[str | None, _flag("model.norm", "Normalisation after the activation")] = None,
+    model: Annotated[str | None, _flag("model.kind", "Kind of network")] = None,
+    width: Annotated[str | None, _flag("model.width", "Hidden neurons N of an MLP, in each layer")] = None,
+    depth: Annotated[str | None, _flag("model.depth", "Layers of weights of an MLP")] = None,
+    activation: Annotated[
+        str | None, _flag("model.activation", "Activation φ; if left out, relu for deeper networks and Transformers")
+    ] = None,
+    dropout: Annotated[
+        str | None,
+        _flag("model.dropout", "Probability to drop a pre-activation, or what a block of a Transformer adds"),
+    ] = None,
+    norm: Annotated[
+        str | None, _flag("model.norm", "Normalisation after every activation, or before every block of a Transformer")
+    ] = None,
     parameterization: Annotated[
-        str | None, _flag("model.parameterization", "Initial variance, (16N)^(-2/3) or 2/fan_in")
+        str | None, _flag("model.parameterization", "Initial variance of an MLP, (16N)^(-2/3), 2/fan_in or 2/N^(2/3)")
+    ] = None,
+    embed: Annotated[str | None, _flag("model.embed", "Embedding dimensions d of a Transformer")] = None,
+    heads: Annotated[str | None, _flag("model.heads", "Attention heads, a divisor of d")] = None,
+    layers: Annotated[str | None, _flag("model.layers", "Layers of a Transformer")] = None,
+    tie_weights: Annotated[
+        bool | None,
+        _flag("model.tie_weights", "Unembed with the embedding's weights", "--tie-weights/--no-tie-weights"),
+    ] = None,
+    scaling: Annotated[
+        str | None, _flag("model.scaling", "What a Transformer divides attention scores and logits by")
     ] = None,
     optimizer: Annotated[str | None, _flag("optimizer.kind", "Optimiser")] = None,
     lr: Annotated[str | None, _flag("optimizer.learning_rate", "Learning rate")] = None,
@@ -56,6 +78,14 @@ def train(
     beta2: Annotated[str | None, _flag("optimizer.beta2", "Adam's β₂")] = None,
     epsilon: Annotated[str | None, _flag("optimizer.epsilon", "Adam's ε")] = None,
     momentum: Annotated[str | None, _flag("optimizer.momentum", "Momentum of sgd")] = None,
+    decay_embeddings: Annotated[
+        bool | None,
+        _flag(
+            "optimizer.decay_embeddings",
+            "Weight decay on a Transformer's embeddings too",
+            "--decay-embeddings/--no-decay-embeddings",
+        ),
+    ] = None,
     loss: Annotated[str | None, _flag("training.loss", "Loss")] = None,
     steps: Annotated[str | None, _flag("training.steps", "Optimisation steps")] = None,
     batch_size: Annotated[
@@ -85,7 +115,7 @@ def train(
         ),
     ] = None,
     engine: EngineOption = "auto",
-    device: Annotated[str, typer.Option(help="cpu, cuda or mps.", rich_help_panel=_RUNNING)] = "cpu",
+    device: DeviceOption = "cpu",
     store: StoreOption = DEFAULT_STORE,
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)
@@ -105,6 +135,10 @@ def train(
 
     grokscope train --data-fraction .65 --corruption .2 --norm batch --batch-size 64 --lr .005
 
+    grokscope train --depth 3 --parameterization standard --lr .001 --weight-decay 5 --data-fraction .8 --corruption .2
+
+    grokscope train --model transformer --scaling sqrt-d --lr .001 --weight-decay 2 --data-fraction .8 --corruption .2
+
     grokscope train --spec my.toml --seed 1 --save-weights --json
     """
     chosen = {
@@ -114,11 +148,18 @@ def train(
         "task.corruption": corruption,
         "task.corruption_kind": corruption_kind,
         "task.corrupted_operands": corrupted_operands,
+        "model.kind": model,
         "model.width": width,
+        "model.depth": depth,
         "model.activation": activation,
         "model.dropout": dropout,
         "model.norm": norm,
         "model.parameterization": parameterization,
+        "model.embed": embed,
+        "model.heads": heads,
+        "model.layers": layers,
+        "model.tie_weights": None if tie_weights is None else str(tie_weights),
+        "model.scaling": scaling,
         "optimizer.kind": optimizer,
         "optimizer.learning_rate": lr,
         "optimizer.weight_decay": weight_decay,
@@ -126,6 +167,7 @@ def train(
         "optimizer.beta2": beta2,
         "optimizer.epsilon": epsilon,
         "optimizer.momentum": momentum,
+        "optimizer.decay_embeddings": None if decay_embeddings is None else str(decay_embeddings),
         "training.loss": loss,
         "training.steps": steps,
         "training.batch_size": batch_size,

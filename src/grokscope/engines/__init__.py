@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.engines.native_engine import NativeEngine, native_module, why_unsupported
-from grokscope.engines.stacking import stack_key
+from grokscope.engines.stacking import is_out_of_memory, runs_that_fit, stack_key
 from grokscope.engines.state import TrainingState, initial_state
 from grokscope.errors import EngineError, did_you_mean
 from grokscope.models import Evaluation, Weights
@@ -34,8 +34,10 @@ __all__ = [
     "TrainingState",
     "check_engine",
     "initial_state",
+    "is_out_of_memory",
     "make_engine",
     "make_stacked_engine",
+    "runs_that_fit",
     "stack_key",
 ]
 

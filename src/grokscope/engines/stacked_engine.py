@@ -5,6 +5,7 @@ all shapes equal. Mini-batches are of one size already. Each run has its own wei
 weight decay, dropout and seed, and no number of one run enters another.
 """
 
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -219,3 +220,15 @@ def _grid_weights(dataset: Dataset) -> npt.NDArray[np.float32]:
     weights = np.zeros(dataset.modulus**2, np.float32)
     weights[dataset.train_examples] = 1 / len(dataset.train_examples)
     return weights
+
+
+def free_bytes(device: str) -> int:
+    """The memory that a device has left."""
+    chosen = available_device(device)
+    if chosen.type == "cuda":
+        return int(torch.cuda.mem_get_info(chosen)[0])
+    if chosen.type == "mps":
+        return int(torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
+    if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 1 << 30

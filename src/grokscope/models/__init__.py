@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING
 
 from grokscope.models.analytic import analytic_weights
 from grokscope.models.evaluation import Evaluation
-from grokscope.models.initial import EMBEDDINGS, Weights, initial_weights, is_statistic, norm_prefix
+from grokscope.models.initial import (
+    EMBEDDINGS,
+    MLP_EXPANSION,
+    Weights,
+    initial_weights,
+    is_statistic,
+    norm_prefix,
+    parameter_count,
+)
 from grokscope.models.pruning import pruned
 from grokscope.spec import ModelSpec
 
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EMBEDDINGS",
+    "MLP_EXPANSION",
     "Evaluation",
     "Weights",
     "analytic_weights",
@@ -35,6 +44,7 @@ __all__ = [
     "is_statistic",
     "make_network",
     "norm_prefix",
+    "parameter_count",
     "pruned",
 ]
 

@@ -89,6 +89,22 @@ def _idle_norm(prefix: str, width: int) -> Weights:
     return {f"{prefix}_scale": np.ones(width, np.float32), f"{prefix}_shift": np.zeros(width, np.float32)}
 
 
+def parameter_count(model: ModelSpec, modulus: int) -> int:
+    """How many numbers the arrays of a network hold.
+
+    >>> parameter_count(ModelSpec(width=500), modulus=97)
+    145500
+    """
+    if model.kind == "transformer":
+        d = model.embed
+        tables = (2 - model.tie_weights) * modulus * d + 2 * d
+        norms = 2 * d * (2 * model.layers + 1) if model.norm == "layer" else 0
+        return tables + norms + model.layers * d * d * (4 + 2 * MLP_EXPANSION)
+    N = model.width
+    per_norm = {"none": 0, "layer": 2 * N, "batch": 4 * N}[model.norm]
+    return 3 * N * modulus + (model.depth - 2) * N * N + (model.depth - 1) * per_norm
+
+
 def _reference_normals(N: int, p: int) -> tuple[npt.NDArray[np.floating], ...]:
     """The authors' random numbers: two nn.Linear layers draw their default weights, then are drawn again."""
     import torch

@@ -1,11 +1,21 @@
 """What a sweep will take, from a short measurement on this machine."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 
-from grokscope.engines import initial_state, make_engine
+from grokscope.engines import (
+    SteppingEngine,
+    initial_state,
+    make_engine,
+    make_stacked_engine,
+    runs_that_fit,
+    stack_key,
+)
 from grokscope.measure import Measurement, neuron_spectra
-from grokscope.spec import RunSpec
+from grokscope.models import parameter_count
+from grokscope.spec import RunSpec, TrainingSpec
+from grokscope.sweep.local import MOST_STACKED
 from grokscope.tasks import make_dataset
 
 SAMPLES = 12
@@ -17,32 +27,59 @@ FILE_BYTES = 3000  # of names and sizes in a run's file
 def relative_cost(spec: RunSpec) -> float:
     """Proportional to what a run takes, roughly: its multiplications. For dividing up the time that is left."""
     rows = spec.training.batch_size or spec.task.training_size
-    return float(spec.training.steps * rows * spec.model.width * spec.task.modulus)
+    return float(spec.training.steps * rows * parameter_count(spec.model, spec.task.modulus))
 
 
-def estimated_seconds(specs: Sequence[RunSpec], engine: str) -> float:
-    """Of all these runs one after another on one core, from some steps of a few of them."""
+def estimated_seconds(specs: Sequence[RunSpec], engine: str, device: str = "cpu") -> float:
+    """Of all these runs one after another (or stack after stack), from some steps of a few of them."""
     if not specs:
         return 0.0
     # Multiples of the golden ratio spread evenly and never fall into step with an axis.
     chosen = {int(len(specs) * (i * 0.6180339887 % 1)) for i in range(min(SAMPLES, len(specs)))}
-    return len(specs) * sum(_seconds_of(specs[index], engine) for index in chosen) / len(chosen)
+    if engine == "stacked":
+        stacks = {stack_key(specs[index]): specs[index] for index in sorted(chosen)}
+        return len(specs) * sum(_seconds_in_stack(spec, specs, device) for spec in stacks.values()) / len(stacks)
+    return len(specs) * sum(_seconds_of(specs[index], engine, device) for index in chosen) / len(chosen)
 
 
-def _seconds_of(spec: RunSpec, engine: str) -> float:
+def _seconds_of(spec: RunSpec, engine: str, device: str) -> float:
     dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
-    trainer = make_engine(spec, dataset, initial_state(spec), engine)
+    trainer = make_engine(spec, dataset, initial_state(spec), engine, device)
+
+    def measure() -> None:
+        trainer.evaluate(dataset.train_pairs, dataset.train_labels)
+        trainer.evaluate(dataset.test_pairs, dataset.test_labels)
+        neuron_spectra(trainer.weights(), spec.task.operation)
+
+    return _timed(trainer, measure, spec.training)
+
+
+def _seconds_in_stack(spec: RunSpec, specs: Sequence[RunSpec], device: str) -> float:
+    """Of a run, in a stack of as many like it as there are and fit."""
+    key, most = stack_key(spec), min(runs_that_fit(spec, device), MOST_STACKED)
+    alike = list(islice((other for other in specs if stack_key(other) == key), most))
+    datasets = [make_dataset(other.task, other.training.seed, other.training.seeding) for other in alike]
+    trainer = make_stacked_engine(alike, datasets, [initial_state(other) for other in alike], device)
+
+    def measure() -> None:
+        trainer.evaluate()
+        for run in range(len(alike)):
+            neuron_spectra(trainer.weights(run), spec.task.operation)
+
+    return _timed(trainer, measure, spec.training) / len(alike)
+
+
+def _timed(trainer: SteppingEngine, measure: Callable[[], None], training: TrainingSpec) -> float:
+    """Seconds of all steps and measurements, from one measurement and some steps."""
     trainer.advance(1)  # buffers and caches
     started = time.perf_counter()
-    trainer.evaluate(dataset.train_pairs, dataset.train_labels)
-    trainer.evaluate(dataset.test_pairs, dataset.test_labels)
-    neuron_spectra(trainer.weights(), spec.task.operation)
+    measure()
     measuring = time.perf_counter() - started
     steps, started = 0, time.perf_counter()
     while (elapsed := time.perf_counter() - started) < SAMPLE_SECONDS or not steps:
         trainer.advance(max(1, steps))
         steps += max(1, steps)
-    return elapsed / steps * spec.training.steps + measuring * len(spec.training.measured_steps())
+    return elapsed / steps * training.steps + measuring * len(training.measured_steps())
 
 
 def estimated_bytes(specs: Sequence[RunSpec], *, weights: bool) -> int:
@@ -52,6 +89,9 @@ def estimated_bytes(specs: Sequence[RunSpec], *, weights: bool) -> int:
 
 def _bytes_of(spec: RunSpec, *, weights: bool) -> int:
     curve = 8 * len(Measurement.__dataclass_fields__) * len(spec.training.measured_steps())
-    neurons = 3 * spec.model.width * (4 + 4 + 2)
-    network = 3 * spec.model.width * spec.task.modulus * 4 if weights else 0
-    return INDEX_BYTES + FILE_BYTES + curve + neurons + network
+    # For each neuron three vectors in a two-layer network; in a deeper MLP two, and one at the output; in a Transformer
+    # one at each end.
+    vectors = 3 if spec.model.kind == "mlp" else 2
+    spectra = vectors * spec.model.neurons * (4 + 4 + 2)
+    network = 4 * parameter_count(spec.model, spec.task.modulus) if weights else 0
+    return INDEX_BYTES + FILE_BYTES + curve + spectra + network

@@ -16,96 +16,25 @@ import os
 import signal
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
+from grokscope.engines import stack_key
 from grokscope.errors import GrokscopeError, StoreError
-from grokscope.measure import Measurement, NeuronSpectra
-from grokscope.phases import Phase
-from grokscope.result import Checkpoint
-from grokscope.run import execute
 from grokscope.spec import RunSpec
-from grokscope.store import Claim, Store
+from grokscope.store import Store
+from grokscope.sweep.events import Failed, Finished, Held, Progress, Ready, Started, Stopped, StoreBroken
+from grokscope.sweep.worker import PARENTS_SIGNALS, work
 
-CHECKPOINT_SECONDS = 30.0
-RENEW_SECONDS = 20.0  # well within what a lease lasts
-REPORT_SECONDS = 0.25  # between two measurements of a run that are reported; nobody looks faster
 MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have done anything
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
-
-
-_PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-@dataclass(frozen=True)
-class Started:
-    """A worker has taken up a run."""
-
-    index: int
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A run took a measurement: the first, the last, and between them not more than a few each second."""
-
-    index: int
-    measurement: Measurement
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A run is done and stored, here or by another process."""
-
-    index: int
-    phase: Phase | None  # None if it diverged
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A run ended with an exception, or its worker was killed. The store has the traceback."""
-
-    index: int
-    error: str
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A worker has started."""
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Another process is at work on the run."""
-
-    index: int
-
-
-@dataclass(frozen=True)
-class _Stopped:
-    """The run was given back, with a checkpoint if there was work to save."""
-
-    index: int
-
-
-@dataclass(frozen=True)
-class _StoreBroken:
-    """The store could not be written: nothing that goes on would be kept."""
-
-    error: str
-
-
-class _StopRequested(Exception):  # noqa: N818 (not an error)
-    """Raised inside a run whose worker was asked to stop, after the checkpoint."""
-
-
-Progress = Started | Measured | Finished | Failed
+MOST_STACKED = 256  # runs that a worker with the stacked engine is given together
 
 
 def run_all(
@@ -114,24 +43,30 @@ def run_all(
     *,
     workers: int | None = None,
     engine: str = "auto",
+    device: str = "cpu",
     weights: bool = False,
     batches: Iterable[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Progress]:
-    """Execute all specs, `workers` at a time (one per core if None), and report as they go.
+    """Execute all specs, `workers` at a time (by default one per core), and report as they go.
+
+    On a device other than the CPU one worker advances as many runs together as have the same shape and fit into
+    the device's memory: the engine is then "stacked" unless another one is named.
 
     Results do not depend on the number of workers. Runs that are in the store already are not done again. `batches`
     are places in `specs`: the next batch is asked for when all runs of the one before are done, so it may depend on
     how they ended. Once `should_stop()` is true the runs under way are checkpointed and given back. Leaving the loop
     ends the workers at once, and so does the end of this process, however it comes.
     """
+    engine = sweep_engine(engine, device)
+    most = workers or (1 if engine == "stacked" else available_cores())
     remaining = iter([range(len(specs))] if batches is None else batches)
     todo = deque(next(remaining, ()))
     if not todo:
         return
     held: deque[tuple[float, int]] = deque()  # when to ask again for which run
     broken: str | None = None
-    with _pool(min(workers or available_cores(), max(len(specs), 1)), store, engine, weights) as pool:
+    with _pool(min(most, max(len(specs), 1)), store, engine, device, weights) as pool:
         while True:
             stopping = broken is not None or should_stop()
             if stopping:
@@ -148,16 +83,21 @@ def run_all(
                 continue
             for message in pool.messages(timeout=0.2):
                 match message:
-                    case _Held(index):
+                    case Held(index):
                         held.append((time.monotonic() + RETRY_SECONDS, index))
-                    case _StoreBroken(error):
+                    case StoreBroken(error):
                         broken = error
-                    case _Stopped():
+                    case Stopped():
                         pass
                     case _:
                         yield message
     if broken:
         raise StoreError(broken)
+
+
+def sweep_engine(engine: str, device: str) -> str:
+    """The engine that a sweep uses on this device."""
+    return "stacked" if engine == "auto" and device != "cpu" else engine
 
 
 def available_cores() -> int:
@@ -173,25 +113,26 @@ class _Worker:
     process: SpawnProcess
     pipe: "Connection[object, object]"
     ready: bool = False
-    task: tuple[int, RunSpec] | None = None
+    tasks: dict[int, RunSpec] = field(default_factory=dict)  # that it was given and has not answered
+    started: set[int] = field(default_factory=set)  # of these, those that it is at work on
 
 
 class _Pool:
     """A fixed number of processes. One that dies is replaced, and its run noted as failed."""
 
-    def __init__(self, size: int, store: Path, engine: str, weights: bool) -> None:
+    def __init__(self, size: int, store: Path, engine: str, device: str, weights: bool) -> None:
         self._context = multiprocessing.get_context("spawn")
         # Without a lock: a worker that is killed while it holds one would stop all others.
         self._stop = self._context.RawValue(ctypes.c_bool, False)
-        self._arguments = (self._stop, store, engine, weights)
-        self._store = store
+        self._arguments = (self._stop, store, engine, device, weights)
+        self._store, self._engine = store, engine
         self._futile_starts = 0  # in a row
         with _for_new_processes():
             self._workers = [self._start() for _ in range(size)]
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, *self._arguments), daemon=True)
+        process = self._context.Process(target=work, args=(theirs, *self._arguments), daemon=True)
         process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -201,21 +142,30 @@ class _Pool:
 
     @property
     def busy(self) -> bool:
-        return any(worker.task for worker in self._workers)
+        return any(worker.tasks for worker in self._workers)
 
     def assign(self, todo: deque[int], specs: Sequence[RunSpec]) -> None:
         for worker in self._workers:
-            if worker.ready and worker.task is None and todo:
-                index = todo.popleft()
+            if worker.ready and not worker.tasks and todo:
+                chosen = self._choose(todo, specs)
                 try:
-                    worker.pipe.send((index, specs[index]))
+                    worker.pipe.send([(index, specs[index]) for index in chosen])
                 except OSError:  # it was killed; `messages` will see that
-                    todo.appendleft(index)
                     worker.ready = False
                 else:
-                    worker.task = (index, specs[index])
+                    worker.tasks, worker.started = {index: specs[index] for index in chosen}, set()
+                    for index in chosen:
+                        todo.remove(index)
 
-    def messages(self, timeout: float) -> Iterator[Progress | _Held | _Stopped | _StoreBroken]:
+    def _choose(self, todo: deque[int], specs: Sequence[RunSpec]) -> list[int]:
+        """The next run, and with the stacked engine those soon after it that can advance together with it."""
+        if self._engine != "stacked":
+            return [todo[0]]
+        key = stack_key(specs[todo[0]])
+        near = islice(todo, 4 * MOST_STACKED)
+        return [index for index in near if stack_key(specs[index]) == key][:MOST_STACKED]
+
+    def messages(self, timeout: float) -> Iterator[Progress | Held | Stopped | StoreBroken]:
         """What the workers have to say, at most `timeout` seconds from now."""
         pipes = {worker.pipe: place for place, worker in enumerate(self._workers)}
         for pipe in wait(list(pipes), timeout):
@@ -226,14 +176,19 @@ class _Pool:
             except (EOFError, OSError):
                 yield from self._replace(place)
                 continue
-            if isinstance(message, _Ready):
-                worker.ready, self._futile_starts = True, 0
-                continue
-            if not isinstance(message, Started | Measured):
-                worker.task = None
+            match message:
+                case Ready():
+                    worker.ready, self._futile_starts = True, 0
+                    continue
+                case Started(index):
+                    worker.started.add(index)
+                case Finished(index) | Failed(index) | Held(index) | Stopped(index):
+                    del worker.tasks[index]
+                case StoreBroken():
+                    worker.tasks = {}
             yield message  # type: ignore[misc]
 
-    def _replace(self, place: int) -> Iterator[Finished | Failed]:
+    def _replace(self, place: int) -> Iterator[Finished | Failed | Held]:
         worker = self._workers[place]
         worker.process.join()
         code = worker.process.exitcode or 0
@@ -243,22 +198,22 @@ class _Pool:
             raise GrokscopeError(f"a worker process {how}; its own messages, above, say why")
         with _for_new_processes():
             self._workers[place] = self._start()
-        if worker.task is None:
-            return
-        index, spec = worker.task
-        store = Store(self._store)
-        if run := store.find(spec.run_id):  # it died between saving and saying so
-            yield Finished(index, run.phase, run.seconds)
-            return
         reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
-        store.save_failure(spec, reason, f"{reason}\n")
-        yield Failed(index, reason)
+        store = Store(self._store)
+        for index, spec in worker.tasks.items():
+            if run := store.find(spec.run_id):  # it died between saving and saying so
+                yield Finished(index, run.phase, run.seconds)
+            elif index in worker.started:
+                store.save_failure(spec, reason, f"{reason}\n")
+                yield Failed(index, reason)
+            else:
+                yield Held(index)  # by nobody now; it is asked for again
 
     def close(self) -> None:
         """Idle workers see the end of their pipe; one that is still at work is not waited for."""
         for worker in self._workers:
             worker.pipe.close()
-            if worker.task:
+            if worker.tasks:
                 worker.process.kill()
         for worker in self._workers:
             worker.process.join(timeout=10)
@@ -267,8 +222,8 @@ class _Pool:
 
 
 @contextmanager
-def _pool(size: int, store: Path, engine: str, weights: bool) -> Iterator[_Pool]:
-    pool = _Pool(size, store, engine, weights)
+def _pool(size: int, store: Path, engine: str, device: str, weights: bool) -> Iterator[_Pool]:
+    pool = _Pool(size, store, engine, device, weights)
     try:
         yield pool
     finally:
@@ -282,7 +237,7 @@ def _for_new_processes() -> Iterator[None]:
     Libraries read the variables when they are loaded; more threads than cores only wait for each other.
     """
     main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
-    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in _PARENTS_SIGNALS if main}
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in PARENTS_SIGNALS if main}
     wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
@@ -296,97 +251,3 @@ def _for_new_processes() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-# ---- the worker's side ----------------------------------------------------------------------------------------------
-
-
-def _work(pipe: "Connection[object, object]", stop: ctypes.c_bool, store: Path, engine: str, weights: bool) -> None:
-    """Take runs from the pipe until it is closed."""
-    for ignored in _PARENTS_SIGNALS:
-        signal.signal(ignored, signal.SIG_IGN)  # the parent decides; it asks for a checkpoint first
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        opened = Store(store)
-    except StoreError as error:
-        _say(pipe, _StoreBroken(str(error)))
-        return
-    _say(pipe, _Ready())
-    while True:
-        try:
-            task: tuple[int, RunSpec] = pipe.recv()  # type: ignore[assignment]
-        except (EOFError, OSError):
-            return
-        index, spec = task
-        try:
-            _say(pipe, _run_stored(pipe, stop, opened, index, spec, engine, weights))
-        except StoreError as error:
-            _say(pipe, _StoreBroken(str(error)))
-
-
-def _say(pipe: "Connection[object, object]", message: object) -> None:
-    try:
-        pipe.send(message)
-    except OSError:
-        raise SystemExit(1) from None  # nobody listens any more; that is no failure of the run
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed works for nobody."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _run_stored(
-    pipe: "Connection[object, object]",
-    stop: ctypes.c_bool,
-    store: Store,
-    index: int,
-    spec: RunSpec,
-    engine: str,
-    weights: bool,
-) -> Finished | Failed | _Held | _Stopped:
-    """One run from claim to save."""
-    match store.claim(spec.run_id):
-        case Claim.HELD:
-            return _Held(index)
-        case Claim.DONE if run := store.find(spec.run_id):
-            return Finished(index, run.phase, run.seconds)
-    _say(pipe, Started(index))
-    saved = renewed = time.monotonic()
-    reported = -REPORT_SECONDS
-
-    def keep(checkpoint: Callable[[], Checkpoint]) -> None:
-        nonlocal saved, renewed
-        now = time.monotonic()
-        if stop.value or now - saved >= CHECKPOINT_SECONDS:
-            store.save_checkpoint(spec.run_id, checkpoint())
-            saved = now
-        if now - renewed >= RENEW_SECONDS:
-            store.renew(spec.run_id)
-            renewed = now
-        if stop.value:
-            raise _StopRequested
-
-    def report(measurement: Measurement, _: NeuronSpectra) -> None:
-        nonlocal reported
-        if time.monotonic() - reported >= REPORT_SECONDS or measurement.step == spec.training.steps:
-            _say(pipe, Measured(index, measurement))
-            reported = time.monotonic()
-
-    try:
-        start = store.load_checkpoint(spec.run_id)
-        result = execute(spec, engine=engine, on_measurement=report, start=start, on_pause=keep)
-    except _StopRequested:
-        store.release(spec.run_id)
-        return _Stopped(index)
-    except StoreError:
-        raise
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        store.save_failure(spec, " ".join(reason.split()), traceback.format_exc())
-        return Failed(index, reason)
-    store.save(result, weights=weights)
-    return Finished(index, result.phase, result.seconds)

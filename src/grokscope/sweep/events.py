@@ -1,0 +1,70 @@
+"""What workers report: to whoever follows a sweep, and to the process that divides up the work."""
+
+from dataclasses import dataclass
+
+from grokscope.measure import Measurement
+from grokscope.phases import Phase
+
+
+@dataclass(frozen=True)
+class Started:
+    """A worker has taken up a run."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run took a measurement: the first, the last, and between them not more than a few each second."""
+
+    index: int
+    measurement: Measurement
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run is done and stored, here or by another process."""
+
+    index: int
+    phase: Phase | None  # None if it diverged
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run ended with an exception, or its worker was killed. The store has the traceback."""
+
+    index: int
+    error: str
+
+
+Progress = Started | Measured | Finished | Failed
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker process has come up."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The run has to wait: another process is at work on it."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The run was given back, with a checkpoint if there was work to save."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class StoreBroken:
+    """The store could not be written: nothing that goes on would be kept."""
+
+    error: str
+
+
+Internal = Ready | Held | Stopped | StoreBroken
