@@ -1,6 +1,7 @@
 """Pictures of single runs (curves, IPR histograms) and of sweeps (phase diagrams)."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +31,32 @@ _ACCURACIES = {  # column of the curve → label, colour, line
     "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
     "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
 }
+_INPUT, _OUTPUT = "#56B4E9", "#D55E00"  # ends of a network
 _IPR_BINS = np.linspace(0, 1, 41)
 
 
-def draw_runs(results: Sequence[RunResult], titles: Sequence[str]) -> Figure:
-    """One column for each run: its accuracies above, the IPR histogram of its neurons below."""
+def draw_runs(
+    results: Sequence[RunResult], titles: Sequence[str], *, attention_of: tuple[int, int] | None = None
+) -> Figure:
+    """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
+
+    Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
+    (m, n) is given, its attention.
+    """
+    panels: dict[str, Callable[[Axes, RunResult], None]] = {"accuracy": draw_accuracies, "neurons": draw_ipr_histogram}
+    if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
+        panels["|γ| of the norm"] = draw_norm_scales
+    if attention_of is not None:
+        panels["attention to m"] = partial(draw_attention, pair=attention_of)
     with style.context(STYLE):
-        figure = Figure(figsize=(1.2 + 3.9 * len(results), 6.5))
-        axes = figure.subplots(2, len(results), squeeze=False, sharey="row")
+        figure = Figure(figsize=(1.2 + 3.9 * len(results), 3.25 * len(panels)))
+        axes = figure.subplots(len(panels), len(results), squeeze=False, sharey="row")
+        for row, (label, draw) in enumerate(panels.items()):
+            for column, result in enumerate(results):
+                draw(axes[row, column], result)
+            axes[row, 0].set_ylabel(label)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
-            draw_accuracies(axes[0, column], result)
-            draw_ipr_histogram(axes[1, column], result)
             axes[0, column].set_title(f"{title}\n{result.phase.label if result.phase else 'Diverged'}")
-        axes[0, 0].set_ylabel("accuracy")
-        axes[1, 0].set_ylabel("neurons")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
     return figure
@@ -69,12 +82,44 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
         axes.annotate("no network to measure", (0.5, 0.5), xycoords="axes fraction", ha="center")
         return
     dead = result.neurons.dead
-    axes.hist(result.neurons.neuron_ipr[~dead], bins=_IPR_BINS.tolist(), color="#56B4E9", edgecolor="#1a5276")
+    axes.hist(
+        result.neurons.neuron_ipr[~dead], bins=_IPR_BINS.tolist(), color=_INPUT, edgecolor="#1a5276", label="input"
+    )
+    if result.outputs is not None:
+        live = result.outputs.neuron_ipr[~result.outputs.dead]
+        axes.hist(live, bins=_IPR_BINS.tolist(), histtype="step", color=_OUTPUT, linewidth=1.4, label="output")
+        axes.legend(loc="upper center")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    note = f"mean {result.neurons.mean_ipr:.2f}"
+    note = f"mean {result.neurons.mean_ipr:.2g}"
     if dead.any():
         note += f"\n{int(dead.sum())} dead"
     axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def draw_norm_scales(axes: Axes, result: RunResult) -> None:
+    """|γ_k| of a norm against the IPR of the neuron that it scales, at the input and, of a deep network, the output."""
+    axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
+    ends = (("input", result.neurons, _INPUT), ("output", result.outputs, _OUTPUT))
+    notes = []
+    for name, spectra, color in ends:
+        if spectra is None or spectra.norm_scale is None:
+            continue
+        axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=name)
+        notes.append(f"{name}: rank correlation {spectra.norm_correlation:.2f}")
+    axes.annotate("\n".join(notes), (0.03, 0.97), xycoords="axes fraction", va="top")
+
+
+def draw_attention(axes: Axes, result: RunResult, pair: tuple[int, int]) -> None:
+    """How much of its attention each head gives to m, from n's position (which is read) and from m's."""
+    patterns = result.attention(pair)  # [layers, heads, 2, 2]
+    layers, heads = patterns.shape[:2]
+    places = np.arange(layers * heads)
+    for query, (name, color) in enumerate((("from m", _OUTPUT), ("from n", _INPUT))):
+        axes.bar(places - 0.2 + 0.4 * query, patterns[:, :, query, 0].ravel(), 0.38, color=color, label=name)
+    named = [(layer, head) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
+    axes.set_xticks(places, [f"{layer}.{head}" if layers > 1 else str(head) for layer, head in named])
+    axes.set(xlabel=f"{'layer and ' if layers > 1 else ''}head, for the pair {pair}", ylim=(0, 1))
+    axes.legend(loc="upper right")
 
 
 _PANELS_ABREAST = 6

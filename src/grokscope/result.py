@@ -9,10 +9,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Measurement, NeuronSpectra
-from grokscope.models import Weights, make_network
+from grokscope.models import Weights, attention_patterns, make_network
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset, make_dataset
@@ -57,9 +60,21 @@ class RunResult:
 
     def module(self) -> "Network":
         """The trained network as a torch module, in evaluation mode."""
+        return make_network(self.spec.model, self._kept_weights()).eval()
+
+    def _kept_weights(self) -> Weights:
         if self.weights is None:
             raise GrokscopeError(f"run {self.run_id} was stored without weights; train it again with --save-weights")
-        return make_network(self.spec.model, self.weights).eval()
+        return self.weights
+
+    def attention(self, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
+        """How a Transformer's heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
+        model, p = self.spec.model, self.spec.task.modulus
+        if model.kind != "transformer":
+            raise GrokscopeError(f"run {self.run_id} has no attention: model.kind = {model.kind!r}")
+        if not all(0 <= token < p for token in pair):
+            raise GrokscopeError(f"the pair {pair} is not allowed: m and n are 0 … {p - 1}")
+        return attention_patterns(model, self._kept_weights(), pair)
 
     def describe(self) -> str:
         """The phase and the numbers behind it, in plain words."""

@@ -72,16 +72,73 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
             "operation": "multiply", "modulus": 13, "data_fraction": 0.6, "corruption": 0.2,
             "corruption_kind": "symmetric-wrong", "corrupted_operands": [1, 3],
         },
-        "model": {"width": 20, "activation": "relu", "dropout": 0.1, "norm": "layer", "parameterization": "standard"},
+        "model": {
+            "width": 20, "activation": "relu", "dropout": 0.1, "norm": "layer", "parameterization": "standard",
+            "kind": "mlp", "depth": 2, "embed": 128, "heads": 4, "layers": 1, "tie_weights": False, "scaling": "d",
+        },
         "optimizer": {
             "kind": "sgd", "learning_rate": 0.1, "weight_decay": 0.001,
-            "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.5,
+            "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.5, "decay_embeddings": True,
         },
         "training": {
             "loss": "cross-entropy", "steps": 12, "batch_size": 16, "seed": 3, "seeding": "independent",
             "measure_every": 6,
         },
     }  # fmt: skip
+
+
+def test_flags_of_other_networks(tmp_path: Path) -> None:
+    finished = grokscope(
+        *("train", "--modulus", "11", "--steps", "12", "--json", "--save-weights", "--model", "transformer"),
+        *("--embed", "16", "--heads", "2", "--layers", "2", "--tie-weights", "--scaling", "sqrt_d", "--norm", "layer"),
+        *("--no-decay-embeddings", "--weight-decay", "1", "--dropout", ".1"),
+        cwd=tmp_path,
+    )
+    assert finished.returncode == 0, finished.stderr
+    result = json.loads(finished.stdout)
+    assert result["engine"] == "torch"
+    assert result["spec"]["model"] == {
+        "width": 500, "activation": "relu", "dropout": 0.1, "norm": "layer", "parameterization": "paper",
+        "kind": "transformer", "depth": 2, "embed": 16, "heads": 2, "layers": 2, "tie_weights": True,
+        "scaling": "sqrt-d",
+    }  # fmt: skip
+    assert result["spec"]["optimizer"]["decay_embeddings"] is False
+    shown = grokscope("show", result["run_id"], "--attention", "3,10", "--out", "it.png", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "it.png").stat().st_size > 5000
+    assert "2-layer transformer 16, 2 heads, tied" in grokscope("runs", "list", cwd=tmp_path).stdout
+    for pair, message in (("3", "must be a pair such as 3,58"), ("3,11", "m and n are 0 … 10"), ("-1,2", "0 … 10")):
+        refused = grokscope("show", result["run_id"], "--attention", pair, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert message in refused.stderr
+
+    deep = train(tmp_path, "--depth", "3", "--parameterization", "lazy")
+    assert deep["spec"]["model"]["activation"] == "relu"  # type: ignore[index]
+    refused = grokscope("show", str(deep["run_id"]), "--attention", "3,10", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "has no attention: model.kind = 'mlp'" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ("--model", "transformer", "--heads", "3"),
+            "model.heads = 3 is not allowed: it must divide",
+        ),
+        (("--model", "transformer", "--width", "500"), "model.width = 500 is not allowed: it means nothing"),
+        (("--heads", "4"), "model.heads = 4 is not allowed: it means nothing for model.kind = 'mlp'"),
+        (("--tie-weights",), "model.tie_weights = True is not allowed: it means nothing"),
+        (("--no-decay-embeddings",), "optimizer.decay_embeddings = False is not allowed: it means nothing"),
+        (("--model", "transformer", "--engine", "native"), "it has no model.kind = 'transformer'; engine 'torch' can"),
+    ],
+)
+def test_flags_that_mean_nothing_are_refused(tmp_path: Path, flags: tuple[str, ...], message: str) -> None:
+    refused = grokscope("train", *flags, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "grokscope-runs").exists()
 
 
 def test_a_spec_file_and_flags_that_override_it(tmp_path: Path) -> None:

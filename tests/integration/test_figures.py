@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from grokscope import RunSpec, run
@@ -29,6 +30,39 @@ def test_figure_1_draws_what_the_runs_hold(tiny: RunSpec) -> None:
 @pytest.mark.parametrize("fields", [{"task.corruption": 0.0}, {"optimizer.learning_rate": 1e20}])
 def test_runs_without_corruption_or_end_can_be_drawn(tiny: RunSpec, fields: dict[str, float]) -> None:
     draw_runs([run(tiny.updated(fields))], ["title"]).canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("fields", "panels"),
+    [
+        ({}, 2),
+        ({"model.norm": "layer"}, 3),
+        ({"model.depth": 3}, 2),
+        ({"model.depth": 3, "model.norm": "batch"}, 3),
+        ({"model.kind": "transformer", "model.embed": 16, "model.width": 500}, 2),
+    ],
+)
+def test_panels_of_every_network(tiny: RunSpec, fields: dict[str, object], panels: int) -> None:
+    result = run(tiny.updated(fields))
+    figure = draw_runs([result], [settings_line(result)])
+    figure.canvas.draw()
+    assert len(figure.axes) == panels
+    histogram = figure.axes[1]
+    assert (histogram.get_legend() is None) == (result.outputs is None)
+    if panels == 3:
+        assert result.neurons is not None
+        points = figure.axes[2].lines[0]
+        assert np.array_equal(np.asarray(points.get_xdata()), result.neurons.neuron_ipr, equal_nan=True)
+
+
+def test_attention_is_drawn_for_every_head(tiny: RunSpec) -> None:
+    network = {"model.kind": "transformer", "model.embed": 16, "model.layers": 2, "model.width": 500}
+    result = run(tiny.updated(network))
+    figure = draw_runs([result], ["title"], attention_of=(3, 4))
+    bars = [patch.get_height() for patch in figure.axes[2].patches]  # type: ignore[attr-defined]
+    patterns = result.attention((3, 4))  # [layers, heads, query, key]
+    assert patterns.shape == (2, 4, 2, 2)
+    np.testing.assert_allclose(bars, [*patterns[:, :, 0, 0].ravel(), *patterns[:, :, 1, 0].ravel()], rtol=1e-6)
 
 
 def test_a_title_names_what_is_unusual(tiny: RunSpec) -> None:

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.plain_networks import plain_gradient, plain_logits
 
 from grokscope import ModelSpec, RunSpec, initial_weights, make_dataset, neuron_spectra, run
 from grokscope.engines import TrainingState, initial_state, make_engine, make_stacked_engine
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.measure import output_spectra
-from grokscope.models import make_network
+from grokscope.measure.spectrum import rank_correlation
+from grokscope.models import make_network, parameter_count
 from grokscope.models.transformer import Transformer
 from grokscope.result import Checkpoint
 from grokscope.run import execute, execute_stack
@@ -80,9 +83,9 @@ def test_logits_are_those_of_the_plain_network(spec: RunSpec) -> None:
     weights = {name: torch.tensor(array, dtype=torch.float64) for name, array in state.weights.items()}
     generator = torch.Generator().manual_seed(0)
     masks = [torch.rand(49, width, generator=generator).double() for width in network.dropout_widths()]
-    for given in ([], masks):
-        expected = plain_logits(spec.model, weights, pairs, given)
-        torch.testing.assert_close(network(pairs, given), expected, rtol=1e-9, atol=1e-9)
+    for used in ([], masks):
+        expected = plain_logits(spec.model, weights, pairs, used)
+        torch.testing.assert_close(network(pairs, used), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_gradients_are_those_of_the_plain_network(spec: RunSpec, training: dict[str, object]) -> None:
@@ -191,6 +194,11 @@ def test_variances_of_transformers() -> None:
     assert abs(np.corrcoef(weights["query1"].ravel(), weights["query2"].ravel())[0, 1]) < 0.05
 
 
+def test_parameters_are_counted(spec: RunSpec) -> None:
+    weights = initial_weights(spec.model, modulus=7)
+    assert parameter_count(spec.model, modulus=7) == sum(array.size for array in weights.values())
+
+
 # ---- measurements ---------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +230,19 @@ def test_spectra_of_every_kind_of_network() -> None:
     two_layer = initial_weights(ModelSpec(width=20, norm="layer"), modulus=97)
     assert output_spectra(two_layer) is None
     np.testing.assert_array_equal(neuron_spectra(two_layer).norm_scale, np.ones(20))
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=3, max_size=30))
+def test_rank_correlation_is_that_of_ranks(points: list[tuple[int, int]]) -> None:
+    """Ties share the mean of their ranks, as the definition by counting says."""
+    first, second = np.array(points, float).T
+    ranks = [np.array([(c < value).sum() + (c == value).sum() / 2 for value in c]) for c in (first, second)]
+    if all(rank.std() for rank in ranks):
+        expected = np.corrcoef(ranks[0], ranks[1])[0, 1]
+        assert rank_correlation(first, second) == pytest.approx(expected, abs=1e-9)
+        assert rank_correlation(np.exp(first), -second) == pytest.approx(-expected, abs=1e-9)
+    else:
+        assert math.isnan(rank_correlation(first, second))
 
 
 def test_attention_patterns_of_a_pair() -> None:

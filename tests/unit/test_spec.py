@@ -61,12 +61,45 @@ def test_run_id_is_pinned() -> None:
     assert full.run_id == "1a390fe4e86e4907"
 
 
+def test_run_ids_of_other_networks_are_pinned() -> None:
+    deep = RunSpec(model=ModelSpec(depth=3, parameterization="lazy", norm="batch"))
+    assert deep.run_id == "e1cb21c0f8d3858c"
+    transformer = RunSpec(
+        model=ModelSpec(
+            kind="transformer", embed=64, heads=8, layers=2, tie_weights=True, scaling="sqrt-d", norm="layer"
+        ),
+        optimizer=OptimizerSpec(weight_decay=2, decay_embeddings=False),
+    )
+    assert transformer.run_id == "9ef5b68b8b858346"
+
+
+def test_an_activation_that_is_not_named_is_the_paper_s() -> None:
+    assert RunSpec().updated({"model.depth": 3}).model.activation == "relu"
+    assert RunSpec().updated({"model.kind": "transformer"}).model.activation == "relu"
+    assert RunSpec.from_toml("[model]\ndepth = 4").model.activation == "relu"
+    named = RunSpec(model=ModelSpec(activation="quadratic"))
+    assert named.run_id == RunSpec().run_id
+    assert named.updated({"model.depth": 3}).model.activation == "quadratic"
+    assert RunSpec(model=ModelSpec(depth=3)).run_id == RunSpec(model=ModelSpec(depth=3, activation="relu")).run_id
+    stored = RunSpec.from_json(RunSpec(model=ModelSpec(depth=3, activation="gelu")).to_json())
+    assert stored.updated({"training.seed": 1}).model.activation == "gelu"
+
+
+def test_what_is_written_must_mean_something_even_at_its_default() -> None:
+    for path, text in {"model.heads": "4", "model.tie_weights": "false", "optimizer.momentum": "0"}.items():
+        with pytest.raises(SpecError, match=f"{path} = .* it means nothing"):
+            RunSpec().updated_from_text({path: text})
+    assert RunSpec().updated_from_text({"model.kind": "transformer", "model.tie_weights": "True"}).model.tie_weights
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
         ("task.modulus", 89),
         ("task.corruption", 0.3500001),
         ("model.activation", "relu"),
+        ("model.depth", 3),
+        ("model.kind", "transformer"),
         ("optimizer.weight_decay", 5),
         ("training.seed", 1),
         ("training.measure_every", 10),
@@ -133,6 +166,21 @@ BAD = [
         {"model": {"norm": "batch"}, "task": {"modulus": 2, "data_fraction": 0.3}},
         ["task.data_fraction = 0.3", "one training example"],
     ),
+    ({"model": {"kind": "transformer", "heads": 3}}, ["model.heads", "3", "divide model.embed = 128"]),
+    ({"model": {"kind": "transformer", "embed": 2}}, ["model.heads", "4", "divide model.embed = 2"]),
+    ({"model": {"kind": "transformer", "width": 100}}, ["model.width", "100", "'transformer'", "leave it out"]),
+    ({"model": {"kind": "transformer", "depth": 3}}, ["model.depth", "'transformer'"]),
+    ({"model": {"kind": "transformer", "parameterization": "lazy"}}, ["model.parameterization", "'transformer'"]),
+    ({"model": {"kind": "transformer", "norm": "batch"}}, ["model.norm", "'batch'", "none or layer"]),
+    ({"model": {"embed": 64}}, ["model.embed", "64", "'mlp'"]),
+    ({"model": {"tie_weights": True}}, ["model.tie_weights", "'mlp'"]),
+    ({"model": {"tie_weights": 1}}, ["model.tie_weights", "must be true or false"]),
+    ({"model": {"depth": 3, "scaling": "sqrt-d"}}, ["model.scaling", "'mlp'"]),
+    ({"model": {"depth": 1}}, ["model.depth", "1", "at least 2"]),
+    ({"model": {"depth": "3"}}, ["model.depth", "'3'", "whole number"]),
+    ({"model": {"kind": "transfomer"}}, ["model.kind", "did you mean 'transformer'?"]),
+    ({"optimizer": {"decay_embeddings": False}}, ["optimizer.decay_embeddings", "'mlp'"]),
+    ({"model": {"depth": 3}, "training": {"seeding": "reference"}}, ["training.seeding", "two-layer"]),
     ({"optimizer": {"learning_rate": 0}}, ["optimizer.learning_rate", "greater than 0"]),
     ({"task": {"corruption_kind": "asymmetric"}, "training": {"seeding": "reference"}}, ["training.seeding"]),
 ]

@@ -23,6 +23,16 @@ def store(tmp_path: Path) -> gs.Store:
     return gs.Store(tmp_path / "runs")
 
 
+def test_both_ends_of_a_deep_network_come_back(store: gs.Store, tiny: gs.RunSpec) -> None:
+    result = gs.run(tiny.updated({"model.depth": 3, "model.norm": "batch"}))
+    store.save(result)
+    loaded = store.load(result.run_id)
+    for end in ("neurons", "outputs"):
+        saved, read = getattr(result, end), getattr(loaded, end)
+        for name in ("ipr", "gini", "frequency", "norm_scale"):
+            np.testing.assert_array_equal(getattr(read, name), getattr(saved, name))
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_run_comes_back_as_it_was(store: gs.Store, result: gs.RunResult, keep: bool) -> None:
     store.save(result, weights=keep)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption
+from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 
 
@@ -18,18 +19,33 @@ def show(
             show_default="grokscope-figures/RUN.png",
         ),
     ] = None,
+    attention: Annotated[
+        str | None,
+        typer.Option(metavar="M,N", help="Draw a Transformer's attention on this pair too; needs its stored weights."),
+    ] = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Draw a run: its curves above, the IPR histogram of its neurons below.
+    """Draw a run: its curves, the IPR histogram of its neurons, and the scales of its norm if it has one.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     grokscope show 41630c --out run.pdf
+
+    grokscope show 9c1f02 --attention 3,58
     """
+    pair = None if attention is None else _pair(attention)
     result = Store(store, create=False).load(run)
     from grokscope.plots import draw_runs, save_figure, settings_line
 
     path = out or Path("grokscope-figures") / f"{result.run_id}.png"
-    written = save_figure(draw_runs([result], [settings_line(result)]), path)
+    written = save_figure(draw_runs([result], [settings_line(result)], attention_of=pair), path)
     typer.echo(result.describe())
     typer.echo(f"Figure: {written}")
+
+
+def _pair(text: str) -> tuple[int, int]:
+    try:
+        m, n = (int(part) for part in text.split(","))
+    except ValueError:
+        raise GrokscopeError(f"--attention = {text!r} is not allowed: must be a pair such as 3,58") from None
+    return m, n

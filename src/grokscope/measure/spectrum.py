@@ -86,9 +86,34 @@ class NeuronSpectra:
         return _mean(self.neuron_ipr[~self.dead])
 
     @property
+    def norm_correlation(self) -> float:
+        """Spearman's rank correlation of |γ_k| with IPR_k over live neurons; NaN if there is no norm."""
+        if self.norm_scale is None:
+            return float("nan")
+        return rank_correlation(np.abs(self.norm_scale[~self.dead]), self.neuron_ipr[~self.dead])
+
+    @property
     def mean_gini(self) -> float:
         """The mean over live neurons of the mean over their vectors; NaN if there are none."""
         return _mean(self.gini.mean(axis=0, dtype=np.float64)[~self.dead])
+
+
+def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """Spearman's: how well one orders as the other does, 1 for the same order, −1 for the opposite one.
+
+    >>> round(rank_correlation([1, 2, 3, 4], [1, 10, 100, 50]), 3)
+    0.8
+    """
+    ranks = np.stack([_ranks(np.asarray(values, np.float64)) for values in (first, second)])
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    lengths = np.sqrt(np.square(centred).sum(axis=1))
+    return float(centred[0] @ centred[1] / lengths.prod()) if lengths.all() else float("nan")
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Places in ascending order; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts + 1) / 2)[inverse])
 
 
 def neuron_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpectra:

@@ -17,6 +17,9 @@ Importing this package does not import torch; making a module of weights does.
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from grokscope.models.analytic import analytic_weights
 from grokscope.models.evaluation import Evaluation
 from grokscope.models.initial import (
@@ -40,6 +43,7 @@ __all__ = [
     "Evaluation",
     "Weights",
     "analytic_weights",
+    "attention_patterns",
     "initial_weights",
     "is_statistic",
     "make_network",
@@ -47,6 +51,25 @@ __all__ = [
     "parameter_count",
     "pruned",
 ]
+
+
+def attention_patterns(model: ModelSpec, weights: Weights, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
+    """How the heads of a Transformer divide their attention on a pair (m, n): [layers, heads, query, key].
+
+    Position 0 is m, position 1 is n; only the query at position 1 of the last layer is read.
+
+    >>> model = ModelSpec(kind="transformer", embed=8, heads=2)
+    >>> attention_patterns(model, initial_weights(model, modulus=5), (3, 4)).sum(axis=-1).round(5).tolist()
+    [[[1.0, 1.0], [1.0, 1.0]]]
+    """
+    import torch
+
+    from grokscope.models.transformer import Transformer
+
+    network = make_network(model, weights)
+    assert isinstance(network, Transformer)
+    patterns: npt.NDArray[np.float32] = network.attention(torch.tensor([pair]))[0].numpy()
+    return patterns
 
 
 def make_network(model: ModelSpec, weights: Weights) -> "Network":
