@@ -2,7 +2,7 @@
 
 Everything that is compared is measured in turns within one run, several times, and the medians are compared.
 "Machine throughput": steps per second of all runs that there is room for. Eager PyTorch and JAX run once with two
-threads; the native engine runs once per core.
+threads; grokscope runs once per core.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -34,7 +35,7 @@ class Row:
     """One line of the table."""
 
     work: str
-    native: float  # steps per second of the machine
+    grokscope: float  # steps per second of the machine
     eager: float | None = None
     jax: float | None = None
     of_peak: float | None = None
@@ -48,8 +49,8 @@ class Row:
     def met(self) -> bool:
         """Whether every target is reached."""
         pairs = [
-            (self.eager and self.native / self.eager, self.target_eager),
-            (self.jax and self.native / self.jax, self.target_jax),
+            (self.eager and self.grokscope / self.eager, self.target_eager),
+            (self.jax and self.grokscope / self.jax, self.target_jax),
             (self.of_peak, self.target_peak),
         ]
         return all(value >= target for value, target in pairs if value and target)
@@ -68,7 +69,7 @@ def compare(
     work: str, spec: RunSpec, *, seconds: float = 1.5, rounds: int = 7, jax: bool = False, peak: bool = False
 ) -> Row:
     """One spec in all programs."""
-    names = {"eager": 1, "native": available_cores()}
+    names = {"eager": 1, "grokscope": available_cores()}
     if jax and importlib.util.find_spec("jax"):
         names["jax"] = 1
     if peak:
@@ -82,11 +83,11 @@ def compare(
     for program in programs.values():
         program.close()
     median = {name: statistics.median(values) for name, values in samples.items()}
-    row = Row(work, median["native"], median["eager"], median.get("jax"), samples=samples)
+    row = Row(work, median["grokscope"], median["eager"], median.get("jax"), samples=samples)
     if peak:
         batch = spec.training.batch_size or spec.task.training_size
         useful = 6 * batch * spec.model.width * spec.task.modulus / 1e9
-        ratios = [native * useful / limit for native, limit in zip(samples["native"], samples["peak"], strict=True)]
+        ratios = [native * useful / limit for native, limit in zip(samples["grokscope"], samples["peak"], strict=True)]
         row.of_peak = statistics.median(ratios)
     return row
 
@@ -108,19 +109,19 @@ def figure_3() -> Row:
     def rate(values: list[float]) -> float:
         return len(values) / sum(1 / value for value in values)
 
-    row = Row("the 17 data fractions of Figure 3, wd 5, total time", rate([row.native for row in rows]))
+    row = Row("the 17 data fractions of Figure 3, wd 5, total time", rate([row.grokscope for row in rows]))
     row.eager = rate([row.eager for row in rows if row.eager])
     if all(row.jax for row in rows):
         row.jax = rate([row.jax for row in rows if row.jax])
     row.samples = {
-        str(alpha): [r.native, r.eager or 0, r.jax or 0] for alpha, r in zip(DATA_FRACTIONS, rows, strict=True)
+        str(alpha): [r.grokscope, r.eager or 0, r.jax or 0] for alpha, r in zip(DATA_FRACTIONS, rows, strict=True)
     }
     row.target_eager, row.target_jax = 5.5, 3
     return row
 
 
 def whole_run(decay: float) -> Row:
-    """2000 steps from the start, through the dying of neurons; the native run measures its curve as well."""
+    """2000 steps from the start, through the dying of neurons; the run of grokscope measures its curve as well."""
     spec = RunSpec().updated({"optimizer.weight_decay": decay})
     eager, native = Program("eager", spec, 1), Program("whole run", spec, available_cores())
     row = Row(f"whole run of 2000 steps, wd {decay:g}", native.steps_per_second(2000), eager.steps_per_second(1998))
@@ -159,6 +160,12 @@ CASES: dict[str, Callable[[], Row]] = {
         for size in (64, 8)
         for norm in ("none", "batch", "layer")
     },
+    "transformer": partial(
+        variant, "Transformer: 1 layer, d = 128, 4 heads", 2.5, {"model.kind": "transformer", "model.scaling": "sqrt-d"}
+    ),
+    "three-layers": partial(
+        variant, "3-layer ReLU MLP, N = 500", 1.5, {"model.depth": 3, "model.parameterization": "standard"}
+    ),
     "memory": memory,
     "wd-15": partial(whole_run, 15.0),
     "wd-20": partial(whole_run, 20.0),
@@ -176,7 +183,7 @@ def machine() -> str:
 def table_of(rows: list[Row]) -> Table:
     """What was measured, and whether it is what was aimed at."""
     table = Table(box=None, title=f"{machine()}, {instruction_level()}")
-    for heading in ("work", "native", "× eager", "× JAX", "of FMA peak", "aims", "met"):
+    for heading in ("work", "grokscope", "× eager", "× JAX", "of FMA peak", "aims", "met"):
         table.add_column(heading, justify="left" if heading == "work" else "right")
     for row in rows:
         aims = [f"{row.target_eager:g} × eager" if row.target_eager else ""]
@@ -184,9 +191,9 @@ def table_of(rows: list[Row]) -> Table:
         aims += [f"{row.target_peak:.0%} of peak" if row.target_peak else ""]
         table.add_row(
             row.work,
-            f"{row.native:.4g} {row.unit}",
-            f"{row.native / row.eager:.2f}" if row.eager else "",
-            f"{row.native / row.jax:.2f}" if row.jax else "",
+            f"{row.grokscope:.4g} {row.unit}",
+            f"{row.grokscope / row.eager:.2f}" if row.eager else "",
+            f"{row.grokscope / row.jax:.2f}" if row.jax else "",
             f"{row.of_peak:.0%}" if row.of_peak else "",
             ", ".join(filter(None, aims)),
             ("yes" if row.met else "NO") if any(aims) else "",
@@ -194,10 +201,20 @@ def table_of(rows: list[Row]) -> Table:
     return table
 
 
+def merged(before: dict[str, Any], now: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of before with those that were measured now in their places; only those if the machine is another."""
+    if (before["machine"], before["level"]) != (now["machine"], now["level"]):
+        return list(now["rows"])
+    rows = {row["work"]: row for row in before["rows"]} | {row["work"]: row for row in now["rows"]}
+    return list(rows.values())
+
+
 def main() -> None:
     """Measure what was asked for, print it, and write it down."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES), help="only these cases")
+    parser.add_argument(
+        "--only", nargs="*", choices=list(CASES), default=list(CASES), help="only these; the file keeps the others"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results.json"), help="where to write the JSON")
     arguments = parser.parse_args()
     console = Console(width=130)
@@ -208,6 +225,8 @@ def main() -> None:
         console.print(table_of(rows[-1:]))
     console.print(table_of(rows))
     content = {"machine": machine(), "level": instruction_level(), "rows": [asdict(row) for row in rows]}
+    if arguments.only != list(CASES) and arguments.out.exists():
+        content["rows"] = merged(json.loads(arguments.out.read_text()), content)
     arguments.out.write_text(json.dumps(content, indent=1) + "\n")
     print(f"Wrote {arguments.out}", file=sys.stderr)  # noqa: T201
 

@@ -14,13 +14,13 @@ def markdown_table(content: dict[str, Any]) -> str:
     lines = [
         f"Measured on {content['machine']}, instruction level {content['level']}.",
         "",
-        "| work | native | × eager (aim) | × JAX (aim) | of the FMA peak (aim) |",
+        "| work | grokscope | × eager (aim) | × JAX (aim) | of the FMA peak (aim) |",
         "|---|---|---|---|---|",
     ]
     for row in content["rows"]:
-        cells = [row["work"], f"{row['native']:.4g} {row['unit']}"]
+        cells = [row["work"], f"{row['grokscope']:.4g} {row['unit']}"]
         for baseline in ("eager", "jax"):
-            ratio = f"{row['native'] / row[baseline]:.2f}" if row[baseline] else ""
+            ratio = f"{row['grokscope'] / row[baseline]:.2f}" if row[baseline] else ""
             aim = row[f"target_{baseline}"]
             cells.append(f"{ratio} ({aim:g})" if aim and ratio else ratio)
         share = f"{row['of_peak']:.0%}" if row["of_peak"] else ""

@@ -11,30 +11,72 @@ from grokscope import RunSpec, initial_weights, make_dataset
 
 
 class Network(nn.Module):
-    """The paper's network with one-hot inputs."""
+    """The paper's network with one-hot inputs, or a deeper one."""
 
     def __init__(self, spec: RunSpec) -> None:
         super().__init__()
         p, width = spec.task.modulus, spec.model.width
-        self.first = nn.Linear(2 * p, width, bias=False)
-        self.second = nn.Linear(width, p, bias=False)
-        weights = initial_weights(spec.model, p)
-        self.first.weight.data = torch.cat([torch.tensor(weights["U"]), torch.tensor(weights["V"])], dim=1)
-        self.second.weight.data = torch.tensor(weights["W"])
+        weights = {name: torch.tensor(array) for name, array in initial_weights(spec.model, p).items()}
+        matrices = [torch.cat([weights["U"], weights["V"]], dim=1)]
+        matrices += [weights[f"H{layer}"] for layer in range(2, spec.model.depth)]
+        self.hidden = nn.ModuleList(_linear(matrix) for matrix in matrices)
+        self.last = _linear(weights["W"])
         self.dropout = nn.Dropout(spec.model.dropout)
         norms: dict[str, Callable[[], nn.Module]] = {
             "none": nn.Identity,
             "batch": lambda: nn.BatchNorm1d(width),
             "layer": lambda: nn.LayerNorm(width),
         }
-        self.norm = norms[spec.model.norm]()
+        self.norms = nn.ModuleList(norms[spec.model.norm]() for _ in matrices)
         self.activation = F.relu if spec.model.activation == "relu" else torch.square
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits [B, p] of one-hot pairs [B, 2p]."""
-        hidden = self.norm(self.activation(self.dropout(self.first(inputs))))
-        logits: Tensor = self.second(hidden)
+        x = inputs
+        for layer, norm in zip(self.hidden, self.norms, strict=True):
+            x = norm(self.activation(self.dropout(layer(x))))
+        logits: Tensor = self.last(x)
         return logits
+
+
+class Transformer(nn.Module):
+    """Both tokens through every layer, as an encoder is written for sequences."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        super().__init__()
+        weights = {name: torch.tensor(array) for name, array in initial_weights(spec.model, spec.task.modulus).items()}
+        self.embedding = nn.Embedding(spec.task.modulus, spec.model.embed)
+        self.embedding.weight.data = weights["embedding"]
+        self.positions = nn.Parameter(weights["positions"])
+        names = ("query", "key", "value", "output", "mlp_in", "mlp_out")
+        self.layers = nn.ModuleList(
+            nn.ModuleDict({name: _linear(weights[f"{name}{layer}"]) for name in names})
+            for layer in range(1, spec.model.layers + 1)
+        )
+        self.unembedding = _linear(weights["unembedding"])
+        self.heads, self.embed = spec.model.heads, spec.model.embed
+        self.power = 1 if spec.model.scaling == "d" else 0.5
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        """Logits [B, p] of pairs [B, 2]."""
+        x = self.embedding(pairs) + self.positions  # [B, 2, d]
+        head = self.embed // self.heads
+        for layer in self.layers:
+            assert isinstance(layer, nn.ModuleDict)
+            q, k, v = (
+                layer[name](x).unflatten(-1, (self.heads, head)).transpose(1, 2) for name in ("query", "key", "value")
+            )  # [B, H, 2, d/H]
+            attention = torch.softmax(q @ k.transpose(-1, -2) / head**self.power, dim=-1)
+            x = x + layer["output"]((attention @ v).transpose(1, 2).flatten(-2))
+            x = x + layer["mlp_out"](F.relu(layer["mlp_in"](x)))
+        logits: Tensor = self.unembedding(x[:, -1]) / self.embed**self.power
+        return logits
+
+
+def _linear(matrix: Tensor) -> nn.Linear:
+    layer = nn.Linear(matrix.shape[1], matrix.shape[0], bias=False)
+    layer.weight.data = matrix
+    return layer
 
 
 class EagerProgram:
@@ -45,10 +87,12 @@ class EagerProgram:
         dataset = make_dataset(spec.task)
         p = spec.task.modulus
         pairs = torch.tensor(dataset.train_pairs)
-        self.inputs = torch.cat([F.one_hot(pairs[:, 0], p), F.one_hot(pairs[:, 1], p)], dim=1).float()
+        transformer = spec.model.kind == "transformer"
+        one_hot = torch.cat([F.one_hot(pairs[:, 0], p), F.one_hot(pairs[:, 1], p)], dim=1).float()
+        self.inputs = pairs if transformer else one_hot
         self.labels = torch.tensor(dataset.train_labels)
         self.targets = F.one_hot(self.labels, p).float()
-        self.network = Network(spec).train()
+        self.network = (Transformer(spec) if transformer else Network(spec)).train()
         self.optimizer = torch.optim.AdamW(
             self.network.parameters(),
             lr=spec.optimizer.learning_rate,

@@ -10,10 +10,10 @@ from grokscope import RunSpec
 _PROGRAMS = {
     "eager": ("benchmarks.eager", "EagerProgram"),
     "jax": ("benchmarks.jax_program", "JaxProgram"),
-    "native": ("benchmarks.native", "NativeProgram"),
-    "whole run": ("benchmarks.native", "WholeRun"),
-    "peak": ("benchmarks.native", "FmaPeak"),
-    "memory": ("benchmarks.native", "Memory"),
+    "grokscope": ("benchmarks.engine", "EngineProgram"),
+    "whole run": ("benchmarks.engine", "WholeRun"),
+    "peak": ("benchmarks.engine", "FmaPeak"),
+    "memory": ("benchmarks.engine", "Memory"),
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from benchmarks.native import NativeProgram
+from benchmarks.engine import EngineProgram
 from grokscope import RunSpec, TaskSpec
 from grokscope.engines.native_engine import instruction_level, native_module
 from grokscope.plots import STYLE
@@ -31,7 +31,7 @@ def multiply_adds(spec: RunSpec) -> tuple[float, float]:
 
 def milliseconds(spec: RunSpec) -> float:
     """The best of several steps: what the machine can do when nothing disturbs it."""
-    program = NativeProgram(spec)
+    program = EngineProgram(spec)
     once = program.seconds_of(2) / 2
     return 1000 * min(program.seconds_of(1) for _ in range(max(5, round(1.5 / once))))
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def draw_runs(
                 draw(axes[row, column], result)
             axes[row, 0].set_ylabel(label)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
-            axes[0, column].set_title(f"{title}\n{result.phase.label if result.phase else 'Diverged'}")
+            outcome = result.phase.label if result.phase else "Diverged"
+            axes[0, column].set_title(f"{fill(title, 44)}\n{outcome}")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
     return figure
@@ -105,7 +107,8 @@ def draw_norm_scales(axes: Axes, result: RunResult) -> None:
         if spectra is None or spectra.norm_scale is None:
             continue
         axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=name)
-        notes.append(f"{name}: rank correlation {spectra.norm_correlation:.2f}")
+        end = f"{name}: " if result.outputs is not None else ""
+        notes.append(f"{end}rank correlation {spectra.norm_correlation:.2f}")
     axes.annotate("\n".join(notes), (0.03, 0.97), xycoords="axes fraction", va="top")
 
 

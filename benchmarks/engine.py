@@ -1,18 +1,18 @@
-"""The native engine: one run on one core. Two of them side by side use the machine."""
+"""grokscope itself: one run on one core. Two of them side by side use the machine."""
 
 import resource
 import time
 
 from grokscope import RunSpec, make_dataset, run
-from grokscope.engines import initial_state
-from grokscope.engines.native_engine import NativeEngine, instruction_level, native_module
+from grokscope.engines import initial_state, make_engine
+from grokscope.engines.native_engine import instruction_level, native_module
 
 
-class NativeProgram:
-    """Steps of one run."""
+class EngineProgram:
+    """Steps of one run, with the engine that grokscope chooses."""
 
     def __init__(self, spec: RunSpec) -> None:
-        self.engine = NativeEngine(spec, make_dataset(spec.task), initial_state(spec))
+        self.engine = make_engine(spec, make_dataset(spec.task), initial_state(spec))
 
     def seconds_of(self, steps: int) -> float:
         """How long so many steps take."""
