@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import fill
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -58,10 +58,16 @@ def draw_runs(
             axes[row, 0].set_ylabel(label)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
             outcome = result.phase.label if result.phase else "Diverged"
-            axes[0, column].set_title(f"{fill(title, 44)}\n{outcome}")
+            axes[0, column].set_title(f"{_wrapped(title)}\n{outcome}")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
     return figure
+
+
+def _wrapped(title: str) -> str:
+    """In lines that fit above a column, broken between settings."""
+    kept_together = title.replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
+    return "\n".join(wrap(kept_together, 44))
 
 
 def draw_accuracies(axes: Axes, result: RunResult) -> None:
@@ -109,7 +115,7 @@ def draw_norm_scales(axes: Axes, result: RunResult) -> None:
         axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=name)
         end = f"{name}: " if result.outputs is not None else ""
         notes.append(f"{end}rank correlation {spectra.norm_correlation:.2f}")
-    axes.annotate("\n".join(notes), (0.03, 0.97), xycoords="axes fraction", va="top")
+    axes.annotate("\n".join(notes) or "no norm", (0.03, 0.97), xycoords="axes fraction", va="top")
 
 
 def draw_attention(axes: Axes, result: RunResult, pair: tuple[int, int]) -> None:

@@ -1,17 +1,22 @@
-"""`grokscope show`: a picture of a stored run."""
+"""`grokscope show`: a picture of stored runs."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption
+from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 
+_MOST_ABREAST = 8
+
 
 def show(
-    run: RunArgument,
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them; several are drawn side by side."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -31,15 +36,22 @@ def show(
 
     grokscope show 41630c --out run.pdf
 
+    grokscope show 41630c 9c1f02 --out both.png
+
     grokscope show 9c1f02 --attention 3,58
     """
     pair = None if attention is None else _pair(attention)
-    result = Store(store, create=False).load(run)
+    if len(runs) > _MOST_ABREAST:
+        raise GrokscopeError(f"{len(runs)} runs do not fit side by side: name at most {_MOST_ABREAST}")
+    opened = Store(store, create=False)
+    results = [opened.load(run) for run in runs]
     from grokscope.plots import draw_runs, save_figure, settings_line
 
-    path = out or Path("grokscope-figures") / f"{result.run_id}.png"
-    written = save_figure(draw_runs([result], [settings_line(result)], attention_of=pair), path)
-    typer.echo(result.describe())
+    path = out or Path("grokscope-figures") / f"{'-'.join(result.run_id for result in results)}.png"
+    figure = draw_runs(results, [settings_line(result) for result in results], attention_of=pair)
+    written = save_figure(figure, path)
+    for result in results:
+        typer.echo(result.describe())
     typer.echo(f"Figure: {written}")
 
 
