@@ -26,7 +26,7 @@ sanitize: .venv/installed-dev
 	SANITIZE=1 $(BIN)/python setup.py --quiet build --build-base build/sanitize --build-lib build/sanitize/lib
 	PYTHONPATH=build/sanitize/lib ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  $(BIN)/python -m pytest -q -p no:cacheprovider tests/unit/test_native_engine.py tests/unit/test_native_shapes.py
+	  $(BIN)/python -m pytest -q -p no:cacheprovider tests/unit/test_native_*.py
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks

@@ -13,7 +13,16 @@ ParallelCompile(default=0).install()  # one job per core
 # level_plain comes first: of the standard library's inline functions, which every level compiles, the linker keeps the
 # first copy, and only this one runs on every CPU.
 SOURCES = ["level_plain.cpp", "module.cpp", "level_avx2.cpp", "level_avx512.cpp"]
-HEADERS = ["trainer.hpp", "level_includes.hpp", "kernel.hpp", "matmul.hpp", "philox.hpp", "full_grid.hpp", "peak.hpp"]
+HEADERS = [
+    "trainer.hpp",
+    "level_includes.hpp",
+    "kernel.hpp",
+    "matmul.hpp",
+    "philox.hpp",
+    "deep.hpp",
+    "full_grid.hpp",
+    "peak.hpp",
+]
 
 # No -ffast-math: a level gives the same results on every machine. Without errno and traps, square roots vectorise.
 FLAGS = ["-O3", "-falign-loops=32", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra"]

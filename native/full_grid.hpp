@@ -1,4 +1,4 @@
-// Part of LevelTrainer (kernel.hpp): quadratic activation, MSE, full batch.
+// Part of LevelTrainer (kernel.hpp): two layers, quadratic activation, MSE, full batch.
 //
 // The loss on the training set D is ½Σ_D‖f‖² − Σ_D f_y up to constants and a factor. Over the full grid of all p² pairs the
 // first part separates: its gradient needs products of N×N and p×N matrices but no loop over pairs. So for a training
@@ -20,8 +20,8 @@ Rows gram_u_, gram_v_, gram_w_, mixed_;                   // [N, N]; of the symm
 
 // The pairs that are not in the training set, if going over them is less work than going over those that are.
 std::optional<Examples> find_complement() const {
-    if (config_.form == Form::direct || config_.activation != Activation::quadratic || config_.loss != Loss::mse ||
-        config_.norm != Norm::none || config_.dropout_threshold > 0 || config_.batch_size != 0)
+    if (config_.form == Form::direct || config_.depth > 2 || config_.activation != Activation::quadratic ||
+        config_.loss != Loss::mse || config_.norm != Norm::none || config_.dropout_threshold > 0 || config_.batch_size != 0)
         return std::nullopt;
     std::vector<bool> present(size_t(p_ * p_));
     for (uint32_t example : examples_) present[example] = true;
@@ -103,11 +103,8 @@ void multiply_elements(Rows& x, Rows& y) {
         const long rows = std::min(k + PANEL, config_.width);
         float *out = mixed_.at(0, k), *left = x.at(0, k), *right = y.at(0, k);
         for (long i = 0; i < rows * PANEL; i++) out[i] = 4 * left[i] * right[i];
-        for (long above = 0; above < k; above += PANEL) {
-            float *from = mixed_.at(above, k), *to = mixed_.at(k, above);
-            for (long row = 0; row < std::min(PANEL, config_.width - k); row++)
-                for (long at = 0; at < PANEL; at++) to[row * PANEL + at] = from[at * PANEL + row];
-        }
+        for (long above = 0; above < k; above += PANEL)
+            transpose_block(mixed_.at(above, k), PANEL, std::min(PANEL, config_.width - k), mixed_.at(k, above));
     }
 }
 

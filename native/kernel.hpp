@@ -3,7 +3,7 @@
 // A step goes through its rows (examples) in blocks whose hidden layer stays in the second cache. For each block:
 //
 //     hidden    H  = φ(dropout(U[m] + V[n]))          [R, N]   look-ups, no one-hot vectors
-//     norm      Y  = norm(H)                          [R, N]
+//     norm      Y  = norm(H)                          [R, N]   or further hidden layers: deep.hpp
 //     logits    F  = Y · Wᵀ                           [R, p]   matrix product 1
 //     residual  r  = ∂loss/∂F                         [R, p]
 //     dW       += rᵀ · Y                              [p, N]   matrix product 2
@@ -66,7 +66,7 @@ struct Rows {
     float* at(long row, long k) { return values.data() + k / PANEL * panel + row * PANEL; }
     Left left() { return {values.data(), PANEL, 1, panel}; }
     Right right() { return {values.data(), PANEL, panel}; }
-    Product product(long first = 0) { return {at(first, 0), PANEL, panel}; }
+    Product product(long first = 0, long k = 0) { return {at(first, k), PANEL, panel}; }
 };
 
 class LevelTrainer final : public Trainer {
@@ -95,6 +95,7 @@ public:
         if (config.norm == Norm::batch)
             batch_mean_ = Buffer(width_), batch_inverse_ = Buffer(width_), batch_variance_ = Buffer(width_);
         if (complement_) allocate_full_grid();
+        allocate_deeper();
     }
 
     bool uses_complement() const override { return complement_.has_value(); }
@@ -116,14 +117,14 @@ public:
 
     void evaluate(const Examples& examples, int64_t* predictions, double* losses) override {
         const FlushDenormals flush;
-        transpose_w();
+        transpose_weights();
         if (config_.norm == Norm::batch)
             for (long k = 0; k < width_; k++)
                 batch_inverse_.data()[k] = 1 / std::sqrt(running_variance_.data()[k] + NORM_EPSILON);
         for (long start = 0; start < examples.count(); start += BLOCK_ROWS) {
             const long rows = std::min(BLOCK_ROWS, examples.count() - start);
             compute_hidden(examples, start, rows, 0, false);
-            Rows* inputs = &hidden_;
+            Rows* inputs = deeper_layers(rows, false);
             if (config_.norm == Norm::layer) inputs = layer_norm(rows);
             if (config_.norm == Norm::batch) inputs = batch_norm(rows, 0, running_mean_.data());
             compute_logits(rows, *inputs);
@@ -147,7 +148,7 @@ private:
     // Leaves the gradient in gradients_; the loss is of the weights as they are.
     double compute_gradient() {
         gradients_.values.clear();
-        transpose_w();
+        transpose_weights();
         if (complement_) return full_grid_gradient();
         if (config_.batch_size == 0) return rows_gradient(training_, examples_);
         choose_batch();
@@ -165,17 +166,18 @@ private:
         double loss = 0;
         for (long start = 0; start < count; start += BLOCK_ROWS) {
             const long size = std::min(BLOCK_ROWS, count - start), first = whole ? start : 0;
-            Rows* inputs = &hidden_;
             if (!whole) {
                 draw_masks(examples, start, size);
                 compute_hidden(rows, start, size, 0, true);
             }
+            Rows* inputs = deeper_layers(size, true);
             if (config_.norm == Norm::layer) inputs = layer_norm(size);
             if (whole) inputs = batch_norm(size, first, batch_mean_.data());
             compute_logits(size, *inputs);
             for (long i = 0; i < size; i++)
                 loss += residual(logits_.data() + i * outputs_, rows.label[size_t(start + i)], count);
             backpropagate(rows, start, size, *inputs, first);
+            backpropagate_deeper(rows, start, size);
             if (config_.norm == Norm::layer) {
                 layer_norm_backward(size);
                 scatter_all(rows, start, size);
@@ -191,17 +193,26 @@ private:
 
     void draw_masks(const std::vector<uint32_t>& examples, long start, long count) {
         if (config_.dropout_threshold == 0) return;
-        for (long i = 0; i < count; i++)
-            dropout_row(mask_.data() + i * width_, config_.width, examples[size_t(start + i)], uint32_t(step + 1),
-                        config_.seed, config_.dropout_threshold, float(config_.dropout_scale));
+        for (size_t layer = 0; layer <= deeper_.size(); layer++) {
+            float* mask = layer ? deeper_[layer - 1].mask.data() : mask_.data();
+            for (long i = 0; i < count; i++)
+                dropout_row(mask + i * width_, config_.width, examples[size_t(start + i)], uint32_t(step + 1),
+                            uint32_t(layer), config_.seed, config_.dropout_threshold, float(config_.dropout_scale));
+        }
+    }
+
+    // `call(relu, masked)` with both as constants of the compiler.
+    template <typename Call>
+    void specialise(bool training, Call call) const {
+        const bool relu = config_.activation == Activation::relu, masked = training && config_.dropout_threshold > 0;
+        if (relu) masked ? call(std::true_type(), std::true_type()) : call(std::true_type(), std::false_type());
+        else masked ? call(std::false_type(), std::true_type()) : call(std::false_type(), std::false_type());
     }
 
     // Rows start … start + count of the pairs, to rows `place` … of hidden_.
     void compute_hidden(const Examples& pairs, long start, long count, long place, bool training) {
-        const bool relu = config_.activation == Activation::relu, masked = training && config_.dropout_threshold > 0;
         const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
-        if (relu) masked ? hidden_rows<true, true>(m, n, count, place) : hidden_rows<true, false>(m, n, count, place);
-        else masked ? hidden_rows<false, true>(m, n, count, place) : hidden_rows<false, false>(m, n, count, place);
+        specialise(training, [&](auto relu, auto masked) { hidden_rows<relu, masked>(m, n, count, place); });
     }
 
     // Stores through vector types may alias anything, so what a loop needs of the object is in local variables.
@@ -288,8 +299,8 @@ private:
         return loss;
     }
 
-    // dW += rᵀ·Y and dY = r·W, where logits_ now holds r. Without a norm, dY goes on to dU and dV panel by panel and is
-    // not kept; a norm needs all of it, in rows `first` … of upstream_.
+    // dW += rᵀ·Y and dY = r·W, where logits_ now holds r. Without a norm, dY goes on to what lies before panel by panel and
+    // is not kept; a norm needs all of it, in rows `first` … of upstream_.
     void backpropagate(const Examples& pairs, long start, long rows, Rows& inputs, long first) {
         const bool keep = config_.norm != Norm::none;
         for (long k = 0; k < width_; k += PANEL) {
@@ -300,7 +311,7 @@ private:
             // A norm works on whole panels, so the padding of what is kept for it must be written too: zeros.
             multiply(rows, keep ? PANEL : columns, p_, left_logits(logits_), {weights_.w() + panel, PANEL, 0},
                      {upstream, PANEL, 0}, false);
-            if (!keep) scatter(pairs, start, rows, k, upstream);
+            if (!keep) hand_down(config_.depth - 1, pairs, start, rows, k);
         }
     }
 
@@ -310,13 +321,8 @@ private:
 
     // dU[m] and dV[n] += `upstream` through φ and the dropout mask, for rows start … of the pairs and the panel of neuron k.
     void scatter(const Examples& pairs, long start, long count, long k, const float* upstream) {
-        const bool relu = config_.activation == Activation::relu, masked = config_.dropout_threshold > 0;
         const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
-        if (relu)
-            masked ? scatter_rows<true, true>(m, n, count, k, upstream) : scatter_rows<true, false>(m, n, count, k, upstream);
-        else
-            masked ? scatter_rows<false, true>(m, n, count, k, upstream)
-                   : scatter_rows<false, false>(m, n, count, k, upstream);
+        specialise(true, [&](auto relu, auto masked) { scatter_rows<relu, masked>(m, n, count, k, upstream); });
     }
 
     template <bool RELU, bool MASKED>
@@ -540,14 +546,27 @@ private:
         }
     }
 
-    // Wᵀ, in panels of labels: what the product for the logits reads.
-    void transpose_w() {
-        for (long k = 0; k < config_.width; k++) {
-            const float* w = weights_.w() + weights_.place(0, k);
-            for (long q = 0; q < p_; q++)
-                transposed_w_.data()[(q / PANEL * width_ + k) * PANEL + q % PANEL] = w[q * PANEL];
-        }
+    // What the products of the way forward read: Wᵀ in panels of labels, and Hᵀ of each deeper layer.
+    void transpose_weights() {
+        transpose(weights_.w(), p_, {transposed_w_.data(), PANEL, width_ * PANEL});
+        transpose_deeper();
     }
+
+    // The transpose of a matrix [rows, N], in panels of its rows.
+    void transpose(const float* matrix, long rows, Product out) const {
+        for (long k = 0; k < config_.width; k += PANEL)
+            for (long j = 0; j < rows; j += PANEL)
+                transpose_block(matrix + weights_.place(j, k, panel_rows(rows)), std::min(PANEL, rows - j),
+                                std::min(PANEL, config_.width - k), out.data + j / PANEL * out.panel + k * PANEL);
+    }
+
+    static void transpose_block(const float* from, long rows, long columns, float* to) {
+        for (long column = 0; column < columns; column++)
+            for (long row = 0; row < rows; row++) to[column * PANEL + row] = from[row * PANEL + column];
+    }
+
+    // ---- further hidden layers ----------------------------------------------------------------------------------
+#include "deep.hpp"
 
     // ---- less work for large training sets ----------------------------------------------------------------------
 #include "full_grid.hpp"

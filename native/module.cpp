@@ -70,6 +70,9 @@ public:
         : config_(config) {
         if (config.modulus < 1 || config.modulus > 65535) throw std::invalid_argument("modulus must be 1 … 65535");
         if (config.width < 1) throw std::invalid_argument("width must be at least 1");
+        if (config.depth < 2 || config.depth > 64) throw std::invalid_argument("depth must be 2 … 64");
+        if (config.depth > 2 && config.norm != Norm::none)
+            throw std::invalid_argument("this kernel has no norms in networks of more than two layers");
         if (config.dropout_threshold > 65535) throw std::invalid_argument("dropout_threshold must be 0 … 65535");
         const Examples examples = to_examples(pairs, labels, config.modulus);
         if (examples.count() == 0) throw std::invalid_argument("there must be at least one training example");
@@ -120,7 +123,7 @@ public:
         return py::make_tuple(predictions, losses);
     }
 
-    // Arrays go in and out without panels and padding: matrices as [p, N], vectors as [N].
+    // Arrays go in and out without panels and padding: matrices as [p, N] or [N, N], vectors as [N].
     FloatArray get(const std::string& kind, const std::string& name) {
         const auto alone = exclusive();
         const auto [data, rows] = find(kind, name);
@@ -128,7 +131,7 @@ public:
         float* out = array.mutable_data();
         for (long row = 0; row < std::max(rows, 1L); row++)
             for (long k = 0; k < config_.width; k++)
-                out[row * config_.width + k] = data[rows ? trainer_->weights().place(row, k) : k];
+                out[row * config_.width + k] = data[place(rows, row, k)];
         return array;
     }
 
@@ -140,7 +143,7 @@ public:
         if (!fits) throw std::invalid_argument(kind + "." + name + " has the wrong shape");
         for (long row = 0; row < std::max(rows, 1L); row++)
             for (long k = 0; k < config_.width; k++)
-                data[rows ? trainer_->weights().place(row, k) : k] = array.data()[row * config_.width + k];
+                data[place(rows, row, k)] = array.data()[row * config_.width + k];
     }
 
 private:
@@ -149,6 +152,11 @@ private:
         std::unique_lock<std::mutex> lock(busy_, std::try_to_lock);
         if (!lock) throw std::runtime_error("this trainer is in use by another thread");
         return lock;
+    }
+
+    // Where an array of so many rows, 0 for a vector, keeps this one's value for neuron k.
+    long place(long rows, long row, long k) {
+        return rows ? trainer_->weights().place(row, k, panel_rows(rows)) : k;
     }
 
     std::pair<float*, long> find(const std::string& kind, const std::string& name) {
@@ -166,6 +174,8 @@ private:
         if (of && name == "W") return {of->w(), config_.modulus};
         if (of && norm && name == "norm_scale") return {of->scale(), 0};
         if (of && norm && name == "norm_shift") return {of->shift(), 0};
+        for (long layer = 2; of && layer < config_.depth; layer++)
+            if (name == "H" + std::to_string(layer)) return {of->hidden(layer), config_.width};
         throw std::invalid_argument("there is no array " + kind + "." + name);
     }
 
@@ -177,7 +187,7 @@ private:
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
-    module.doc() = "Training of two-layer networks on modular arithmetic, in C++.";
+    module.doc() = "Training of fully connected networks on modular arithmetic, in C++.";
     module.def(
         "fma_peak",
         [](const std::string& level, double seconds) {
@@ -190,7 +200,7 @@ PYBIND11_MODULE(_native, module) {
         py::arg("level"), py::arg("seconds"), "GFLOP/s of multiply-adds in the registers of one core.");
     module.def("available_levels", &available_levels, "Instruction levels that this CPU has, the fastest last.");
     py::class_<PyTrainer>(module, "Trainer")
-        .def(py::init([](const std::string& level, long modulus, long width, const std::string& activation,
+        .def(py::init([](const std::string& level, long modulus, long width, long depth, const std::string& activation,
                          const std::string& loss, const std::string& norm, const std::string& optimizer,
                          const std::string& form, long batch_size, uint32_t dropout_threshold, double dropout_scale,
                          double learning_rate, double weight_decay, double beta1, double beta2, double epsilon, double momentum, uint64_t seed,
@@ -198,6 +208,7 @@ PYBIND11_MODULE(_native, module) {
                  Config config;
                  config.modulus = modulus;
                  config.width = width;
+                 config.depth = depth;
                  config.batch_size = batch_size;
                  config.activation = choice<Activation>(
                      "activation", activation, {{"quadratic", Activation::quadratic}, {"relu", Activation::relu}});
@@ -222,7 +233,7 @@ PYBIND11_MODULE(_native, module) {
                  config.seed = seed;
                  return std::make_unique<PyTrainer>(level, config, pairs, labels);
              }),
-             py::kw_only(), py::arg("level"), py::arg("modulus"), py::arg("width"), py::arg("activation"),
+             py::kw_only(), py::arg("level"), py::arg("modulus"), py::arg("width"), py::arg("depth"), py::arg("activation"),
              py::arg("loss"), py::arg("norm"), py::arg("optimizer"), py::arg("form"), py::arg("batch_size"),
              py::arg("dropout_threshold"), py::arg("dropout_scale"), py::arg("learning_rate"), py::arg("weight_decay"), py::arg("beta1"), py::arg("beta2"),
              py::arg("epsilon"), py::arg("momentum"), py::arg("seed"), py::arg("pairs").noconvert(),

@@ -25,13 +25,14 @@ static void philox_lanes(const uint32_t (&first)[LANES], uint32_t second, uint32
         words[4 * i] = c0[i], words[4 * i + 1] = c1[i], words[4 * i + 2] = c2[i], words[4 * i + 3] = c3[i];
 }
 
-// The factor of each neuron's pre-activation: 0, or `kept`. A block of Philox serves eight neurons with 16 bits each.
-static void dropout_row(float* __restrict mask, long width, uint32_t example, uint32_t step, uint64_t seed,
-                        uint32_t threshold, float kept) {
+// The factor of each neuron's pre-activation: 0, or `kept`. A block of Philox serves eight neurons with 16 bits each. The
+// first hidden layer is layer 0.
+static void dropout_row(float* __restrict mask, long width, uint32_t example, uint32_t step, uint32_t layer,
+                        uint64_t seed, uint32_t threshold, float kept) {
     for (long neuron = 0; neuron < width; neuron += 8 * LANES) {
         uint32_t blocks[LANES], words[4 * LANES];
         for (int i = 0; i < LANES; i++) blocks[i] = uint32_t(neuron / 8 + i);
-        philox_lanes(blocks, example, step, STREAM_DROPOUT, seed, words);
+        philox_lanes(blocks, example, step, STREAM_DROPOUT + 16 * layer, seed, words);
         float factors[8 * LANES];
         for (int i = 0; i < 4 * LANES; i++) {
             factors[2 * i] = (words[i] & 0xFFFF) >= threshold ? kept : 0.0f;

@@ -1,7 +1,8 @@
 // What the Python module sees of the kernel: one class, whatever instructions it was compiled for.
 //
 // A run trains f(m, n) = W · norm(φ(dropout(U eₘ + V eₙ))) on pairs (m, n) with labels y. Shapes: p residues, N neurons,
-// R rows (examples) at a time. U and V are kept transposed, so that all three matrices are p rows of N neurons.
+// R rows (examples) at a time. U and V are kept transposed, so that all three matrices are p rows of N neurons. A deeper
+// network has no norm, and for each further hidden layer x ↦ φ(dropout(H x)) a matrix H of N rows of N neurons.
 //
 // Matrices of neurons are kept in panels: the neurons 0 … w − 1 of all rows, then w … 2w − 1 of all rows, and so on, where w
 // is as wide as the registers that a product works on. What a product or a pass over neurons needs next then lies next
@@ -29,6 +30,7 @@ enum class Form { automatic, direct, complement };
 
 struct Config {
     long modulus = 0, width = 0, batch_size = 0;  // batch_size 0: the full batch
+    long depth = 2;                               // layers of weights
     Activation activation = Activation::quadratic;
     Loss loss = Loss::mse;
     Norm norm = Norm::none;
@@ -74,25 +76,29 @@ private:
 // power of two, a row that crosses all panels would fall into a few sets of the cache and evict itself.
 inline long panel_rows(long rows) { return rows | 1; }
 
-// The trained arrays one after the other: U, V, W in panels, then scale and shift of a norm.
+// The trained arrays one after the other: U, V, W in panels, then scale and shift of a norm, then H2, H3, … in panels.
 struct Parameters {
     long rows, panel, width;  // rows of a panel; its neurons; all neurons, padded to whole panels
     bool has_norm;
+    long hidden_rows;  // rows of a panel of H2, H3, …
     Buffer values;
 
-    Parameters(long p, long panel_, long neurons, bool has_norm_)
-        : rows(panel_rows(p)),
+    Parameters(const Config& config, long panel_)
+        : rows(panel_rows(config.modulus)),
           panel(panel_),
-          width((neurons + panel_ - 1) / panel_ * panel_),
-          has_norm(has_norm_),
-          values((3 * rows + (has_norm_ ? 2 : 0)) * width) {}
+          width((config.width + panel_ - 1) / panel_ * panel_),
+          has_norm(config.norm != Norm::none),
+          hidden_rows(panel_rows(config.width)),
+          values((3 * rows + (has_norm ? 2 : 0) + (config.depth - 2) * hidden_rows) * width) {}
     float* u() { return values.data(); }
     float* v() { return u() + rows * width; }
     float* w() { return v() + rows * width; }
     float* scale() { return w() + rows * width; }
     float* shift() { return scale() + width; }
-    // Where a matrix keeps the weight of this row and neuron.
-    long place(long row, long neuron) const { return (neuron / panel * rows + row) * panel + neuron % panel; }
+    float* hidden(long layer) { return scale() + ((has_norm ? 2 : 0) + (layer - 2) * hidden_rows) * width; }
+    // Where a matrix with panels of so many rows keeps the weight of this row and neuron; without a number: U, V and W.
+    long place(long row, long neuron, long of) const { return (neuron / panel * of + row) * panel + neuron % panel; }
+    long place(long row, long neuron) const { return place(row, neuron, rows); }
 };
 
 struct Examples {
@@ -124,10 +130,10 @@ public:
 protected:
     Trainer(const Config& config, long panel)
         : config_(config),
-          weights_(config.modulus, panel, config.width, config.norm != Norm::none),
-          gradients_(config.modulus, panel, config.width, config.norm != Norm::none),
-          first_(config.modulus, panel, config.width, config.norm != Norm::none),
-          second_(config.modulus, panel, config.width, config.norm != Norm::none),
+          weights_(config, panel),
+          gradients_(config, panel),
+          first_(config, panel),
+          second_(config, panel),
           running_mean_(weights_.width),
           running_variance_(weights_.width) {}
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 
 from grokscope import ModelSpec, RunSpec, TaskSpec, TrainingSpec
+from grokscope.engines.native_engine import native_module
 
 # Examples are drawn the same way every time, and no example fails for being slow on a busy machine.
 settings.register_profile("grokscope", deadline=None, derandomize=True, database=None)
@@ -23,3 +24,13 @@ def tiny() -> RunSpec:
         model=ModelSpec(width=24),
         training=TrainingSpec(steps=30, measure_every=10),
     )
+
+
+kernel = native_module()
+
+
+@pytest.fixture(params=kernel.available_levels() if kernel else [])
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every instruction level of the kernel that this CPU has."""
+    monkeypatch.setenv("GROKSCOPE_ISA", request.param)
+    return str(request.param)

@@ -15,6 +15,7 @@ class Trainer:
         level: str,
         modulus: int,
         width: int,
+        depth: int,
         activation: str,
         loss: str,
         norm: str,

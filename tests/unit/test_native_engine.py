@@ -25,14 +25,6 @@ from grokscope.models.network import losses_per_example
 
 kernel = native.native_module()
 assert kernel is not None, "the tests need the kernel: install with a C++ compiler"
-LEVELS = kernel.available_levels()
-
-
-@pytest.fixture(params=LEVELS)
-def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every instruction level that this CPU has."""
-    monkeypatch.setenv("GROKSCOPE_ISA", request.param)
-    return str(request.param)
 
 
 def trained_a_little(spec: RunSpec, steps: int = 5) -> TrainingState:
@@ -336,10 +328,10 @@ def test_a_native_run_does_not_import_torch() -> None:
 def trainer(**changed: object) -> Any:
     assert kernel is not None
     fields: dict[str, Any] = {
-        "level": "plain", "modulus": 5, "width": 8, "activation": "quadratic", "loss": "mse", "norm": "none",
-        "optimizer": "adamw", "form": "automatic", "batch_size": 0, "dropout_threshold": 0, "dropout_scale": 1.0,
-        "learning_rate": 0.01, "weight_decay": 0.0, "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.0,
-        "seed": 0, "pairs": np.array([[0, 1], [4, 4]]), "labels": np.array([1, 3]),
+        "level": "plain", "modulus": 5, "width": 8, "depth": 2, "activation": "quadratic", "loss": "mse",
+        "norm": "none", "optimizer": "adamw", "form": "automatic", "batch_size": 0, "dropout_threshold": 0,
+        "dropout_scale": 1.0, "learning_rate": 0.01, "weight_decay": 0.0, "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8,
+        "momentum": 0.0, "seed": 0, "pairs": np.array([[0, 1], [4, 4]]), "labels": np.array([1, 3]),
     }  # fmt: skip
     return kernel.Trainer(**fields | changed)
 
@@ -352,6 +344,10 @@ def trainer(**changed: object) -> Any:
         {"modulus": 70000},
         {"width": 0},
         {"width": -3},
+        {"depth": 1},
+        {"depth": 65},
+        {"depth": 3, "norm": "batch"},
+        {"depth": 3, "norm": "layer"},
         {"activation": "gelu"},
         {"loss": "hinge"},
         {"norm": "group"},

@@ -1,4 +1,4 @@
-"""The C++ kernel: every two-layer network of the paper on a CPU, one thread, without torch."""
+"""The C++ kernel: every two-layer network of the paper, and deeper ones without norms, on a CPU, without torch."""
 
 import os
 from types import ModuleType
@@ -34,8 +34,8 @@ def why_unsupported(spec: RunSpec, device: str) -> str | None:
         return f"it runs on the CPU, not on device = {device!r}"
     if spec.model.kind != "mlp":
         return f"it has no model.kind = {spec.model.kind!r}"
-    if spec.model.depth > 2:
-        return f"it has no model.depth = {spec.model.depth}"
+    if spec.model.depth > 2 and spec.model.norm != "none":
+        return f"it has no model.norm = {spec.model.norm!r} in networks of more than two layers"
     if spec.model.activation not in ("quadratic", "relu"):
         return f"it has no model.activation = {spec.model.activation!r}"
     return None
@@ -76,6 +76,7 @@ class NativeEngine:
             level=instruction_level(),
             modulus=spec.task.modulus,
             width=spec.model.width,
+            depth=spec.model.depth,
             activation=spec.model.activation,
             loss=spec.training.loss,
             norm=spec.model.norm,
@@ -141,5 +142,8 @@ class NativeEngine:
 
 
 def _oriented(name: str, array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """U and V lie transposed in the kernel, as rows of neurons; the same operation leads there and back."""
+    """U and V lie transposed in the kernel, as rows of neurons; the same operation leads there and back.
+
+    W and H2, H3, … are rows of the neurons that they come from already.
+    """
     return np.ascontiguousarray(array.T if name in ("U", "V") else array)
