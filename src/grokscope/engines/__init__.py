@@ -83,7 +83,7 @@ def check_engine(name: str, device: str, spec: RunSpec) -> str:
     reason = why_unsupported(spec, device)
     if name == "native" and reason:
         raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
-    if name == "auto" and native_module() is None and spec.model.two_layer:
+    if name == "auto" and native_module() is None and spec.model.kind == "mlp":
         _say_once_that_there_is_no_kernel()
     if name == "stacked":
         return name
