@@ -19,13 +19,13 @@ from grokscope.engines.stacking import stack_key
 from grokscope.engines.state import MOMENTS, TrainingState
 from grokscope.engines.torch_engine import available_device, dropout_bits, reproducible_arithmetic
 from grokscope.errors import EngineError
-from grokscope.models import EMBEDDINGS, Evaluation, Weights, is_statistic, make_network
+from grokscope.models import EMBEDDINGS, MLP_EXPANSION, Evaluation, Weights, is_statistic, make_network
 from grokscope.models.network import losses_per_example, to_numpy
 from grokscope.randomness import dropout_scale, dropout_threshold
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset
 
-_EVALUATED_ROWS = 1 << 18  # of all runs together, at once
+_EVALUATED_VALUES = 1 << 26  # of the widest layer of all runs together, at once: 256 MB
 
 
 class StackedEngine:
@@ -83,7 +83,8 @@ class StackedEngine:
     def evaluate(self) -> list[tuple[Evaluation, Evaluation]]:
         """What each network says now about its training and its test set."""
         self._network.eval()
-        at_once = max(1, _EVALUATED_ROWS // len(self._specs))
+        widest = max(self._spec.task.modulus, MLP_EXPANSION * max(self._network.dropout_widths()))
+        at_once = max(1, _EVALUATED_VALUES // (widest * len(self._specs)))
         predictions, losses = [], []
         with reproducible_arithmetic():
             for start in range(0, len(self._grid), at_once):
