@@ -178,6 +178,8 @@ def test_runs_can_be_selected(short: Path) -> None:
 
     assert fractions("task.corruption=0.3") == [0.3, 0.6, 0.9]
     assert fractions("task.corruption = 0", "task.data_fraction>=0.6") == [0.6, 0.9]
+    assert fractions("model.tie_weights=false", "model.kind=mlp", "task.corruption=0") == [0.3, 0.6, 0.9]
+    assert fractions("model.tie_weights=true") == []
     assert "The newest 2 of 6 runs" in grokscope("runs", "list", "--limit", "2", cwd=short).stderr
     for condition, message in (
         ("task.corruptio=1", "did you mean 'corruption'"),
@@ -185,6 +187,8 @@ def test_runs_can_be_selected(short: Path) -> None:
         ("phase=happy", "must be one of coexistence"),
         ("task.corruption=high", "is a finite number"),
         ("task.operation=addd", "task.operation = 'addd' is not allowed"),
+        ("model.tie_weights=maybe", "model.tie_weights is true or false"),
+        ("model.tie_weights<true", "is compared with = or !="),
         ("phase<confusion", "is compared with = or !="),
         ("task.modulus=99999999999999999999", "no task.modulus is as large"),
     ):

@@ -52,6 +52,20 @@ def test_a_file_becomes_specs(tmp_path: Path) -> None:
     assert {(spec.training.steps, spec.model.width) for spec in specs} == {(100, 162), (200, 212)}
 
 
+def test_networks_as_axes(tmp_path: Path) -> None:
+    plan = plan_from('[base.model]\nkind = "transformer"\n[axes]\n"model.tie_weights" = [true, false]\n', tmp_path)
+    assert [spec.model.tie_weights for spec in plan.specs()] == [True, False]
+    assert Plan.from_dict("mine", json.loads(json.dumps(plan.to_dict()))) == plan
+    for axis, message in (
+        ('"task.corruption" = [true]', "True is not allowed"),
+        ('"model.heads" = [3]', "it means nothing"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            list(plan_from(f"[axes]\n{axis}\n", tmp_path).specs())
+    deeper = plan_from('[axes]\n"model.depth" = [2, 3]\n', tmp_path)
+    assert [spec.model.activation for spec in deeper.specs()] == ["quadratic", "relu"]
+
+
 def test_places_and_specs_agree(tmp_path: Path) -> None:
     plan = plan_from(FULL, tmp_path)
     for place, spec in enumerate(plan.specs()):

@@ -148,7 +148,7 @@ def _condition(text: str) -> Condition:
     if match is None:
         raise SpecError(f"--where = {text!r} is not allowed: must be such as task.corruption=0.2 or phase=confusion")
     field, comparison, value = match.groups()
-    textual = field in _COLUMNS or field_of(field).kind == "choice"
+    textual = field in _COLUMNS or field_of(field).kind in ("choice", "true or false")
     if textual and comparison not in ("=", "!="):
         raise SpecError(f"--where = {text!r} is not allowed: {field} is compared with = or !=")
     if field in _COLUMNS:
@@ -162,7 +162,9 @@ def _condition(text: str) -> Condition:
         raise SpecError(f"--where cannot compare {field}, which is a list")
     wanted = None if value == "none" and field_of(field).default is None else value_from_text(field, value)
     if isinstance(wanted, str) and field_of(field).kind != "choice":
-        raise SpecError(f"--where = {text!r} is not allowed: {field} is a {field_of(field).kind}")
+        kind = field_of(field).kind
+        article = "" if kind == "true or false" else "a "
+        raise SpecError(f"--where = {text!r} is not allowed: {field} is {article}{kind}")
     if isinstance(wanted, str):  # as a spec has it, or refused as a spec would
         section, _, name = field.partition(".")
         wanted = getattr(getattr(RunSpec().updated({field: wanted}), section), name)

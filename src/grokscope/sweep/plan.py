@@ -253,7 +253,7 @@ def _points(path: str, values: object) -> tuple[tuple[object, ...], ...]:
         raise SpecError(f"the axis {path} must be a list, or a range such as {{ from = 0, to = 1, count = 5 }}")
     for value in values:
         whole = isinstance(value, list) and all(isinstance(item, int) for item in value)
-        if not (whole or isinstance(value, str) or _is_number(value)):
+        if not (whole or isinstance(value, str | bool) or _is_number(value)):
             raise SpecError(f"the axis {path} has {value!r}, which no field takes")
     return tuple((_point(value),) for value in values)
 
