@@ -105,9 +105,6 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# ---- the parent's side ----------------------------------------------------------------------------------------------
-
-
 @dataclass
 class _Worker:
     process: SpawnProcess
