@@ -15,6 +15,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
 
 def help_of(*command: str) -> str:
@@ -24,12 +25,12 @@ def help_of(*command: str) -> str:
     ).stdout  # fmt: skip
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python_in_the_readme_runs(tmp_path: Path, code: str) -> None:
+@pytest.mark.parametrize("code", blocks("python") + blocks("python", NETWORKS_PAGE))
+def test_python_in_the_documents_runs(tmp_path: Path, code: str) -> None:
     finished = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
 
@@ -40,7 +41,7 @@ def test_toml_in_the_readme_is_a_spec() -> None:
 
 
 def test_toml_in_the_sweeps_page_is_a_sweep(tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```toml\n(.*?)^```", SWEEPS_PAGE, flags=re.MULTILINE | re.DOTALL)
+    (text,) = blocks("toml", SWEEPS_PAGE)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     assert len(list(Plan.from_file(tmp_path / "mine.toml").specs())) == 4 * 3 * 2 * 3
 
@@ -48,6 +49,12 @@ def test_toml_in_the_sweeps_page_is_a_sweep(tmp_path: Path) -> None:
 def test_flags_named_in_the_sweeps_page_exist() -> None:
     shown = help_of("sweep") + help_of("phase-diagram") + help_of("runs", "list")
     for flag in set(re.findall(r"`(--[a-z][a-z-]+)", SWEEPS_PAGE)) - {"--spec"}:
+        assert flag in shown
+
+
+def test_flags_named_in_the_networks_page_exist() -> None:
+    shown = help_of("train") + help_of("sweep") + help_of("show")
+    for flag in set(re.findall(r"(--[a-z][a-z-]+)", NETWORKS_PAGE)):
         assert flag in shown
 
 
