@@ -1,0 +1,137 @@
+"""Pictures of single runs: curves, IPR histograms, scales of a norm, attention."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from textwrap import wrap
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
+from grokscope.result import RunResult
+
+_ACCURACIES = {  # column of the curve → label, colour, line
+    "train_accuracy": ("train", "#0072B2", "-"),
+    "test_accuracy": ("test", "#D55E00", "-"),
+    "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
+    "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
+}
+_IPR_BINS = np.linspace(0, 1, 41)
+
+
+def draw_runs(
+    results: Sequence[RunResult], titles: Sequence[str], *, attention_of: tuple[int, int] | None = None
+) -> Figure:
+    """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
+
+    Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
+    (m, n) is given, its attention.
+    """
+    panels: dict[str, Callable[[Axes, RunResult], None]] = {"accuracy": draw_accuracies, "neurons": draw_ipr_histogram}
+    if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
+        panels["|γ| of the norm"] = draw_norm_scales
+    if attention_of is not None:
+        panels["attention to m"] = partial(draw_attention, pair=attention_of)
+    with style.context(STYLE):
+        figure = Figure(figsize=(1.2 + 3.9 * len(results), 3.25 * len(panels)))
+        axes = figure.subplots(len(panels), len(results), squeeze=False, sharey="row")
+        for row, (label, draw) in enumerate(panels.items()):
+            for column, result in enumerate(results):
+                draw(axes[row, column], result)
+            axes[row, 0].set_ylabel(label)
+        for column, (result, title) in enumerate(zip(results, titles, strict=True)):
+            outcome = result.phase.label if result.phase else "Diverged"
+            axes[0, column].set_title(f"{_wrapped(title)}\n{outcome}")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
+    return figure
+
+
+def _wrapped(title: str) -> str:
+    """In lines that fit above a column, broken between settings."""
+    kept_together = title.replace(" ", "\N{NO-BREAK SPACE}").replace(",\N{NO-BREAK SPACE}", ", ")
+    return "\n".join(wrap(kept_together, 44))
+
+
+def draw_accuracies(axes: Axes, result: RunResult) -> None:
+    """Accuracies against the step, on a logarithmic axis: what happens early is over within tens of steps."""
+    steps = [row.step for row in result.curve]
+    for column, (label, color, line) in _ACCURACIES.items():
+        values = np.array([getattr(row, column) for row in result.curve])
+        if not np.isnan(values).all():
+            axes.plot(steps, values, line, color=color, label=label)
+    clean = 1 - result.dataset().corruption
+    axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
+    axes.annotate("1 − ξ", (1, clean), xytext=(2, 2), textcoords="offset points", color="0.4", fontsize=8.5)
+    axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.03))
+
+
+def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
+    """How many neurons have which IPR; the dead have none and are counted in words."""
+    axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
+    if result.neurons is None:
+        axes.annotate("no network to measure", (0.5, 0.5), xycoords="axes fraction", ha="center")
+        return
+    dead = result.neurons.dead
+    axes.hist(
+        result.neurons.neuron_ipr[~dead], bins=_IPR_BINS.tolist(), color=INPUT_COLOR, edgecolor="#1a5276", label="input"
+    )
+    if result.outputs is not None:
+        live = result.outputs.neuron_ipr[~result.outputs.dead]
+        axes.hist(live, bins=_IPR_BINS.tolist(), histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label="output")
+        axes.legend(loc="upper center")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    note = f"mean {result.neurons.mean_ipr:.2g}"
+    if dead.any():
+        note += f"\n{int(dead.sum())} dead"
+    axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def draw_norm_scales(axes: Axes, result: RunResult) -> None:
+    """|γ_k| of a norm against the IPR of the neuron that it scales, at the input and, of a deep network, the output."""
+    axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
+    ends = (("input", result.neurons, INPUT_COLOR), ("output", result.outputs, OUTPUT_COLOR))
+    notes = []
+    for name, spectra, color in ends:
+        if spectra is None or spectra.norm_scale is None:
+            continue
+        axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=name)
+        end = f"{name}: " if result.outputs is not None else ""
+        notes.append(f"{end}rank correlation {spectra.norm_correlation:.2f}")
+    axes.annotate("\n".join(notes) or "no norm", (0.03, 0.97), xycoords="axes fraction", va="top")
+
+
+def draw_attention(axes: Axes, result: RunResult, pair: tuple[int, int]) -> None:
+    """How much of its attention each head gives to m, from n's position (which is read) and from m's."""
+    patterns = result.attention(pair)  # [layers, heads, 2, 2]
+    layers, heads = patterns.shape[:2]
+    places = np.arange(layers * heads)
+    for query, (name, color) in enumerate((("from m", OUTPUT_COLOR), ("from n", INPUT_COLOR))):
+        axes.bar(places - 0.2 + 0.4 * query, patterns[:, :, query, 0].ravel(), 0.38, color=color, label=name)
+    named = [(layer, head) for layer in range(1, layers + 1) for head in range(1, heads + 1)]
+    axes.set_xticks(places, [f"{layer}.{head}" if layers > 1 else str(head) for layer, head in named])
+    axes.set(xlabel=f"{'layer and ' if layers > 1 else ''}head, for the pair {pair}", ylim=(0, 1))
+    axes.legend(loc="upper right")
+
+
+def settings_line(result: RunResult) -> str:
+    """The settings that differ most between runs, for a title."""
+    spec = result.spec
+    parts = [
+        f"{spec.task.operation} mod {spec.task.modulus}",
+        f"α = {spec.task.data_fraction:g}",
+        f"ξ = {spec.task.corruption:g}",
+        f"wd = {spec.optimizer.weight_decay:g}",
+    ]
+    if not spec.model.two_layer:
+        parts.insert(1, spec.model.describe())
+    if spec.model.dropout:
+        parts.append(f"dropout = {spec.model.dropout:g}")
+    if spec.model.norm != "none":
+        parts.append(f"{spec.model.norm} norm")
+    if spec.training.batch_size:
+        parts.append(f"B = {spec.training.batch_size}")
+    return ", ".join(parts)
