@@ -6,7 +6,7 @@ Each stage adds fields to `RunResult`; a stored run is read back as one.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
-from grokscope.measure import Measurement, NeuronSpectra
-from grokscope.models import Weights, attention_patterns, make_network
-from grokscope.phases import Phase
+from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
+from grokscope.models import Weights, analytic_weights, attention_patterns, make_network
+from grokscope.phases import Phase, classify
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset, make_dataset
 
@@ -60,11 +60,16 @@ class RunResult:
 
     def module(self) -> "Network":
         """The trained network as a torch module, in evaluation mode."""
-        return make_network(self.spec.model, self._kept_weights()).eval()
+        return make_network(self.spec.model, self.trained_weights()).eval()
 
-    def _kept_weights(self) -> Weights:
+    def trained_weights(self) -> Weights:
+        """The weights of the final network, or an error that says how to get them."""
         if self.weights is None:
-            raise GrokscopeError(f"run {self.run_id} was stored without weights; train it again with --save-weights")
+            short = self.run_id[:6]
+            raise GrokscopeError(
+                f"run {self.run_id} was stored without weights; to train it again with them: "
+                f"grokscope runs export {short} --out {short}.toml && grokscope train --spec {short}.toml --save-weights"
+            )
         return self.weights
 
     def attention(self, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
@@ -74,7 +79,7 @@ class RunResult:
             raise GrokscopeError(f"run {self.run_id} has no attention: model.kind = {model.kind!r}")
         if not all(0 <= token < p for token in pair):
             raise GrokscopeError(f"the pair {pair} is not allowed: m and n are 0 … {p - 1}")
-        return attention_patterns(model, self._kept_weights(), pair)
+        return attention_patterns(model, self.trained_weights(), pair)
 
     def describe(self) -> str:
         """The phase and the numbers behind it, in plain words."""
@@ -112,6 +117,32 @@ class RunResult:
             "final": row_to_dict(self.final) if self.curve else None,
             "curve": [row_to_dict(row) for row in self.curve],
         }
+
+
+def analytic_result(modulus: int = 97, width: int = 500, seed: int = 0) -> RunResult:
+    """The closed-form network of Equation 2 as if it had been trained in no time, on the default split and labels.
+
+    >>> analytic_result(modulus=23, width=400).final.test_accuracy
+    1.0
+    """
+    spec = RunSpec().updated(
+        {"task.modulus": modulus, "model.width": width, "training.steps": 1, "training.seed": seed}
+    )
+    weights = analytic_weights(modulus, width, seed)
+    dataset = make_dataset(spec.task, seed)
+    row = replace(measure_network(make_network(spec.model, weights), dataset), step=1)
+    return RunResult(
+        spec=spec,
+        engine="analytic",
+        seconds=0.0,
+        status="finished",
+        diverged_step=None,
+        weights=weights,
+        curve=(row,),
+        neurons=neuron_spectra(weights),
+        outputs=None,
+        phase=classify(row.train_accuracy, row.test_accuracy, dataset.corruption, row.test_accuracy),
+    )
 
 
 @dataclass(frozen=True)

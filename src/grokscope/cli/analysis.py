@@ -1,0 +1,84 @@
+"""What the commands share that take a trained network apart: which network, and where the results go."""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grokscope.errors import GrokscopeError
+from grokscope.result import RunResult, analytic_result
+from grokscope.store import Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = (".png", ".pdf", ".svg")
+Table = dict[str, Sequence[object]]  # columns of one length
+
+NetworkArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run id, or the beginning of one; or analytic, the closed-form network (analytic:31:200 for p and N).",
+        show_default=False,
+    ),
+]
+OutOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--out",
+        help="Where to write: a picture (.png, .pdf, .svg) or the data (.csv). May be given several times.",
+        show_default="grokscope-figures/RUN-COMMAND.png",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and draw nothing.")]
+
+
+def load_network(name: str, store: Path) -> RunResult:
+    """The run with its weights, or the analytic network."""
+    if match := re.fullmatch(r"analytic(?::(\d+):(\d+))?", name):
+        modulus, width = (int(number or default) for number, default in zip(match.groups(), (97, 500), strict=True))
+        return analytic_result(modulus, width)
+    result = Store(store, create=False).load(name)
+    if result.status == "diverged":
+        raise GrokscopeError(
+            f"run {result.run_id} diverged at step {result.diverged_step}: there is no network to look at"
+        )
+    result.trained_weights()
+    return result
+
+
+def check_outputs(paths: Sequence[Path] | None) -> None:
+    """Refuse a path whose ending names no format, before anything is computed for it."""
+    for path in paths or ():
+        if path.suffix not in (*PICTURES, ".csv"):
+            raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .png, .pdf, .svg or .csv")
+
+
+def write_outputs(
+    paths: Sequence[Path] | None, default: str, draw: Callable[[], "Figure"], table: Callable[[], Table]
+) -> None:
+    """Pictures and tables, as their endings say; a picture of this default name if no path was given."""
+    for path in paths or [Path("grokscope-figures") / f"{default}.png"]:
+        if path.suffix == ".csv":
+            typer.echo(f"Table: {write_table(path, table())}")
+        else:
+            from grokscope.plots import save_figure
+
+            typer.echo(f"Figure: {save_figure(draw(), path)}")
+
+
+def write_table(path: Path, columns: Table) -> Path:
+    """The columns as CSV; the absolute path."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+    except OSError as error:
+        raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
+    return path.resolve()
