@@ -65,10 +65,10 @@ class RunResult:
     def trained_weights(self) -> Weights:
         """The weights of the final network, or an error that says how to get them."""
         if self.weights is None:
-            short = self.run_id[:6]
+            run, file = self.run_id, f"{self.run_id[:6]}.toml"
             raise GrokscopeError(
-                f"run {self.run_id} was stored without weights; to train it again with them: "
-                f"grokscope runs export {short} --out {short}.toml && grokscope train --spec {short}.toml --save-weights"
+                f"run {run} was stored without weights; to train it again with them: "
+                f"grokscope runs export {run} --out {file} && grokscope train --spec {file} --save-weights"
             )
         return self.weights
 
@@ -125,9 +125,8 @@ def analytic_result(modulus: int = 97, width: int = 500, seed: int = 0) -> RunRe
     >>> analytic_result(modulus=23, width=400).final.test_accuracy
     1.0
     """
-    spec = RunSpec().updated(
-        {"task.modulus": modulus, "model.width": width, "training.steps": 1, "training.seed": seed}
-    )
+    fields = {"task.modulus": modulus, "model.width": width, "training.steps": 1, "training.seed": seed}
+    spec = RunSpec().updated(fields)
     weights = analytic_weights(modulus, width, seed)
     dataset = make_dataset(spec.task, seed)
     row = replace(measure_network(make_network(spec.model, weights), dataset), step=1)

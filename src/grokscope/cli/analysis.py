@@ -44,9 +44,7 @@ def load_network(name: str, store: Path) -> RunResult:
         return analytic_result(modulus, width)
     result = Store(store, create=False).load(name)
     if result.status == "diverged":
-        raise GrokscopeError(
-            f"run {result.run_id} diverged at step {result.diverged_step}: there is no network to look at"
-        )
+        raise GrokscopeError(f"run {result.run_id} diverged at step {result.diverged_step}: it left no network")
     result.trained_weights()
     return result
 
