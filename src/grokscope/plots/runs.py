@@ -19,7 +19,8 @@ _ACCURACIES = {  # column of the curve → label, colour, line
     "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
     "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
 }
-_IPR_BINS = np.linspace(0, 1, 41)
+_IPR_BINS = 40
+_CLOSE_UP = 0.2  # where the axis of a histogram of small IPR ends
 
 
 def draw_runs(
@@ -70,18 +71,25 @@ def draw_accuracies(axes: Axes, result: RunResult) -> None:
 
 
 def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
-    """How many neurons have which IPR; the dead have none and are counted in words."""
+    """How many neurons have which IPR, from 0 to 1, or closer up if all are small, as in a Transformer.
+
+    The dead have no IPR and are counted in words.
+    """
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
     if result.neurons is None:
         axes.annotate("no network to measure", (0.5, 0.5), xycoords="axes fraction", ha="center")
         return
     dead = result.neurons.dead
-    axes.hist(
-        result.neurons.neuron_ipr[~dead], bins=_IPR_BINS.tolist(), color=INPUT_COLOR, edgecolor="#1a5276", label="input"
-    )
+    values = {"input": result.neurons.neuron_ipr[~dead]}
     if result.outputs is not None:
-        live = result.outputs.neuron_ipr[~result.outputs.dead]
-        axes.hist(live, bins=_IPR_BINS.tolist(), histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label="output")
+        values["output"] = result.outputs.neuron_ipr[~result.outputs.dead]
+    largest = max((float(ipr.max()) for ipr in values.values() if len(ipr)), default=1.0)
+    limit = 1.0 if largest > _CLOSE_UP else _CLOSE_UP
+    bins = np.linspace(0, limit, _IPR_BINS + 1).tolist()
+    axes.set_xlim(0, limit)
+    axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label="input")
+    if "output" in values:
+        axes.hist(values["output"], bins, histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label="output")
         axes.legend(loc="upper center")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     note = f"mean {result.neurons.mean_ipr:.2g}"
