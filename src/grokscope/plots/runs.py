@@ -87,6 +87,7 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
     limit = 1.0 if largest > _CLOSE_UP else _CLOSE_UP
     bins = np.linspace(0, limit, _IPR_BINS + 1).tolist()
     axes.set_xlim(0, limit)
+    axes.xaxis.set_major_locator(MaxNLocator(4))  # longer numbers of a close-up fit too
     axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label="input")
     if "output" in values:
         axes.hist(values["output"], bins, histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label="output")
