@@ -3,7 +3,7 @@
 from grokscope.measure.curve import Measurement, measure_network, take_measurement
 from grokscope.measure.logits import LogitTable, logits_of, measure_logits
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
-from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves
+from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 
 __all__ = [
     "LogitTable",
@@ -19,4 +19,5 @@ __all__ = [
     "output_spectra",
     "output_waves",
     "take_measurement",
+    "why_no_relation",
 ]

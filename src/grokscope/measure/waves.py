@@ -13,6 +13,7 @@ trained neuron is from that.
 (1.0, True)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -104,6 +105,10 @@ class NeuronWaves:
         frequency: list[int] = wave_frequencies(self.cycles)[wave].tolist()
         return frequency[0] if len(frequency) == 1 else frequency
 
+    def vectors_in(self, weights: Weights) -> dict[str, npt.NDArray[np.float32]]:
+        """The vectors [N, p] of these neurons in other weights of the same shape, such as those before training."""
+        return _LAYERS[self.layer](weights)
+
     def counts(self, chosen: Mask | None = None) -> Int64Array:
         """How many live neurons, or chosen ones of them, have which strongest wave [K]."""
         return np.bincount(self.wave[self._chosen(chosen)], minlength=self.power.shape[1])
@@ -130,15 +135,34 @@ class NeuronWaves:
         return self.live if chosen is None else np.asarray(chosen & self.live)
 
 
+def why_no_relation(waves: NeuronWaves, operation: Operation) -> str | None:
+    """Why the phases of these neurons obey no relation, in words; None if there is one to obey."""
+    match waves.layer:
+        case "embedding" | "unembedding":
+            return f"a dimension of the {waves.layer} has one vector, so there are no phases to compare"
+        case "first hidden":
+            return "W belongs to the neurons of another layer, so there is no φ_w to compare with φ_u and φ_v"
+        case "last hidden":
+            return "U and V belong to the neurons of another layer, so there is nothing to compare φ_w with"
+    if operation not in _SIGN_OF_SECOND_PHASE:
+        return f"for {operation} the inputs are periodic in squares, so there is no relation between the phases"
+    return None
+
+
+# The vectors [N, p] that belong to the neurons of a layer.
+_LAYERS: dict[str, Callable[[Weights], dict[str, npt.NDArray[np.float32]]]] = {
+    "hidden": lambda weights: {"u": weights["U"], "v": weights["V"], "w": weights["W"].T},
+    "first hidden": lambda weights: {"u": weights["U"], "v": weights["V"]},
+    "last hidden": lambda weights: {"w": weights["W"].T},
+    "embedding": lambda weights: {"e": weights["embedding"].T},
+    "unembedding": lambda weights: {"w": weights["unembedding"].T},
+}
+
+
 def neuron_waves(weights: Weights, operation: Operation = "add") -> NeuronWaves:
     """The waves of every neuron at the input of a network: those of `neuron_spectra`."""
-    if "embedding" in weights:
-        own, layer = {"e": weights["embedding"].T}, "embedding"
-    elif is_two_layer(weights):
-        own, layer = {"u": weights["U"], "v": weights["V"], "w": weights["W"].T}, "hidden"
-    else:
-        own, layer = {"u": weights["U"], "v": weights["V"]}, "first hidden"
-    return _waves(layer, own, neuron_spectra(weights, operation), operation)
+    layer = "embedding" if "embedding" in weights else "hidden" if is_two_layer(weights) else "first hidden"
+    return _waves(layer, weights, neuron_spectra(weights, operation), operation)
 
 
 def output_waves(weights: Weights, operation: Operation = "add") -> NeuronWaves | None:
@@ -146,18 +170,14 @@ def output_waves(weights: Weights, operation: Operation = "add") -> NeuronWaves 
 
     That is so in a two-layer network, and in a Transformer whose unembedding is its embedding.
     """
-    if is_two_layer(weights) or ("embedding" in weights and "unembedding" not in weights):
-        return None
     spectra = output_spectra(weights, operation)
-    assert spectra is not None
-    if "embedding" in weights:
-        return _waves("unembedding", {"w": weights["unembedding"].T}, spectra, operation)
-    return _waves("last hidden", {"w": weights["W"].T}, spectra, operation)
+    if spectra is None or ("embedding" in weights and "unembedding" not in weights):
+        return None
+    return _waves("unembedding" if "embedding" in weights else "last hidden", weights, spectra, operation)
 
 
-def _waves(
-    layer: str, own: dict[str, npt.NDArray[np.float32]], spectra: NeuronSpectra, operation: Operation
-) -> NeuronWaves:
+def _waves(layer: str, weights: Weights, spectra: NeuronSpectra, operation: Operation) -> NeuronWaves:
+    own = _LAYERS[layer](weights)
     vectors = np.stack(list(own.values()))  # [V, N, p]
     cycles = wave_order(operation, vectors.shape[-1]).shape
     waves = coefficients(vectors, operation)  # [V, N, K]
@@ -202,7 +222,7 @@ def _phases(waves: npt.NDArray[np.complex128], wave: Int64Array, cycles: tuple[i
 
 
 def _residuals(phase: dict[str, FloatArray], operation: Operation, neurons: int) -> FloatArray:
-    if not {"u", "v", "w"} <= phase.keys() or operation not in _SIGN_OF_SECOND_PHASE:
+    if phase.keys() != {"u", "v", "w"} or operation not in _SIGN_OF_SECOND_PHASE:
         return np.full(neurons, np.nan)
     return _wrapped(phase["u"] + _SIGN_OF_SECOND_PHASE[operation] * phase["v"] - phase["w"])
 
