@@ -8,8 +8,8 @@ import typer
 
 import grokscope
 from grokscope.cli.demo import demo
-from grokscope.cli.options import help_without_command
 from grokscope.cli.logits import logits
+from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
 from grokscope.cli.runs import runs
 from grokscope.cli.show import show

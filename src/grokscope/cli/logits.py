@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import numpy.typing as npt
 import typer
 
 from grokscope.cli.analysis import (
@@ -92,7 +93,14 @@ def _no_corrupted(result: RunResult) -> str:
 def _draw(result: RunResult, table: LogitTable, shown: Int64Array) -> "Figure":
     from grokscope.plots import draw_logits
 
-    return draw_logits(result, table, shown, logits_of(result.module(), table.pairs[shown]))
+    return draw_logits(result, table, shown, _logits(result, table, shown))
+
+
+def _logits(result: RunResult, table: LogitTable, shown: Int64Array) -> npt.NDArray[np.float32]:
+    """Of the shown examples [examples, p]."""
+    if not len(shown):
+        return np.zeros((0, result.spec.task.modulus), np.float32)
+    return logits_of(result.module(), table.pairs[shown])
 
 
 def _words(result: RunResult, table: LogitTable) -> list[str]:
@@ -108,7 +116,7 @@ def _words(result: RunResult, table: LogitTable) -> list[str]:
         low, middle, high = np.percentile(margins, (5, 50, 95))
         lines.append(
             f"  {name:9}  {len(margins):5} examples  median {middle:+.3f}  (5 %: {low:+.3f}, 95 %: {high:+.3f})  "
-            f"the true label beats {rival} on {(margins > 0).mean():.1%}"
+            f"higher than {rival} in {(margins > 0).mean():.1%}"
         )
     if unopposed := _unopposed(table):
         lines.append(f"  {unopposed} corrupted examples were given their true label by chance and are left out.")
@@ -121,7 +129,7 @@ def _unopposed(table: LogitTable) -> int:
 
 def _content(result: RunResult, table: LogitTable, shown: Int64Array, chosen: list[int]) -> dict[str, object]:
     columns = _rows(table)
-    rows = logits_of(result.module(), table.pairs[shown]) if len(shown) else []
+    rows = _logits(result, table, shown)
     return {
         "run_id": network_name(result),
         "margins": {name: _distribution(table, name) for name in PARTS},

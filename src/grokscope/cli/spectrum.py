@@ -1,5 +1,6 @@
 """`grokscope spectrum`: the waves that the neurons of a network are made of."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -136,8 +137,8 @@ def _about(waves: NeuronWaves) -> str:
     return (
         f"{what}, {dead} dead; mean IPR {waves.spectra.mean_ipr:.3f}, {groups['high_ipr'].neurons} above {HIGH_IPR}, "
         f"{groups['low_ipr'].neurons} below {LOW_IPR}. "
-        f"Of {waves.power.shape[1]} waves {groups['all'].frequencies} are the strongest of a neuron, "
-        f"{groups['high_ipr'].frequencies} of one with IPR above {HIGH_IPR}; the most common frequencies: {held}."
+        f"Of {waves.power.shape[1]} waves {groups['all'].frequencies} are the strongest somewhere, "
+        f"{groups['high_ipr'].frequencies} where IPR is above {HIGH_IPR}; the most common frequencies: {held}."
     )
 
 
@@ -154,9 +155,7 @@ def _frequency(waves: NeuronWaves, wave: int) -> str | int | None:
     return " ".join(map(str, frequency)) if isinstance(frequency, list) else frequency
 
 
-def _content(
-    result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None, shown: list[int]
-) -> dict[str, object]:
+def _content(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None, shown: list[int]) -> dict[str, object]:
     curve = [row_to_dict(row) for row in result.curve]
     return {
         "run_id": network_name(result),
@@ -189,7 +188,9 @@ def _neurons_content(waves: NeuronWaves) -> dict[str, object]:
         "second_frequency": [waves.frequency_of(wave) for wave in waves.second],
         "second_ratio": numbers(waves.second_ratio),
         "groups": {
-            name: {field: number(value) if isinstance(value, float) else value for field, value in asdict(group).items()}
+            name: {
+                field: number(value) if isinstance(value, float) else value for field, value in asdict(group).items()
+            }
             for name, group in _groups(waves).items()
         },
     }
@@ -209,33 +210,35 @@ def _weights_content(result: RunResult, waves: NeuronWaves, shown: list[int]) ->
 
 
 def _table(ends: list[NeuronWaves]) -> Table:
-    """One row for each neuron; of the vectors only those that a neuron of this kind of network has."""
-    names = dict.fromkeys(name for waves in ends for name in waves.vectors)
-    columns: dict[str, list[object]] = {}
-    for waves in ends:
-        N = len(waves.wave)
-        scale = waves.spectra.norm_scale
-        own = {name: place for place, name in enumerate(waves.vectors)}
-        added: dict[str, list[object]] = {
-            "neuron": list(range(N)),
-            "layer": [waves.layer] * N,
-            "ipr": [*numbers(waves.spectra.neuron_ipr)],
-            **{f"ipr_{name}": [*numbers(waves.spectra.ipr[own[name]])] if name in own else [None] * N for name in names},
-            "gini": [*numbers(waves.spectra.gini.mean(axis=0, dtype=np.float64))],
-            "frequency": [_frequency(waves, wave) for wave in waves.wave],
-            **{
-                f"frequency_{name}": [_frequency(waves, wave) for wave in waves.spectra.frequency[own[name]]]
-                if name in own
-                else [None] * N
-                for name in names
-            },
-            **{f"phase_{name}": [*numbers(waves.phase[own[name]])] if name in own else [None] * N for name in names},
-            "residual": [*numbers(waves.residual)],
-            "second_frequency": [_frequency(waves, wave) for wave in waves.second],
-            "second_ratio": [*numbers(waves.second_ratio)],
-            "norm": [*numbers(waves.norm)],
-            "norm_scale": [None] * N if scale is None else [*numbers(scale)],
-        }
-        for name, values in added.items():
-            columns.setdefault(name, []).extend(values)
-    return dict(columns)
+    """One row for each neuron; a vector that its neurons do not have leaves its columns empty."""
+    names = list(dict.fromkeys(name for waves in ends for name in waves.vectors))
+    tables = [_columns(waves, names) for waves in ends]
+    return {column: [value for table in tables for value in table[column]] for column in tables[0]}
+
+
+def _columns(waves: NeuronWaves, names: list[str]) -> Table:
+    nothing = [None] * len(waves.wave)
+    own = {name: place for place, name in enumerate(waves.vectors)}
+
+    def of_vectors(measure: str, values: Callable[[int], Sequence[object]]) -> Table:
+        return {f"{measure}_{name}": values(own[name]) if name in own else nothing for name in names}
+
+    def frequencies(waves_of_neurons: Iterable[int]) -> list[object]:
+        return [_frequency(waves, wave) for wave in waves_of_neurons]
+
+    spectra = waves.spectra
+    return {
+        "neuron": range(len(waves.wave)),
+        "layer": [waves.layer] * len(waves.wave),
+        "ipr": numbers(spectra.neuron_ipr),
+        **of_vectors("ipr", lambda vector: numbers(spectra.ipr[vector])),
+        "gini": numbers(spectra.gini.mean(axis=0, dtype=np.float64)),
+        "frequency": frequencies(waves.wave),
+        **of_vectors("frequency", lambda vector: frequencies(spectra.frequency[vector])),
+        **of_vectors("phase", lambda vector: numbers(waves.phase[vector])),
+        "residual": numbers(waves.residual),
+        "second_frequency": frequencies(waves.second),
+        "second_ratio": numbers(waves.second_ratio),
+        "norm": numbers(waves.norm),
+        "norm_scale": nothing if spectra.norm_scale is None else numbers(spectra.norm_scale),
+    }

@@ -31,9 +31,11 @@ def places_from_text(option: str, text: str, count: int, what: str, at_most: int
 def number(value: float) -> float | None:
     """With the digits that float32 has; None if it is not a number, for JSON has no NaN.
 
-    >>> number(1 / 3), number(float("nan"))
-    (0.3333333, None)
+    >>> number(1 / 3), number(500), number(float("nan"))
+    (0.3333333, 500, None)
     """
+    if isinstance(value, int):
+        return value
     return None if math.isnan(value) else float(f"{value:.7g}")
 
 

@@ -19,9 +19,7 @@ _PART_COLORS = {"corrupted": _LABEL_COLOR, "clean": "#009E73", "test": _TRUTH_CO
 _BINS = 60
 
 
-def draw_logits(
-    result: RunResult, table: LogitTable, shown: Int64Array, logits: npt.NDArray[np.float32]
-) -> Figure:
+def draw_logits(result: RunResult, table: LogitTable, shown: Int64Array, logits: npt.NDArray[np.float32]) -> Figure:
     """Above, the logits [examples, p] of the shown examples; below, the margins of all examples."""
     abreast = max(1, min(_ABREAST, len(shown)))
     rows = -(-len(shown) // abreast)
