@@ -19,7 +19,7 @@ from grokscope.cli.analysis import (
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, places_from_text, print_json
 from grokscope.measure import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
-from grokscope.measure.waves import HIGH_IPR, LOW_IPR
+from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights, initial_weights
 from grokscope.result import RunResult, row_to_dict
 
@@ -104,16 +104,19 @@ def _words(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None) -
         lines.append(f"Its output: {_about(outputs)}")
     elif result.spec.model.tie_weights:
         lines.append("Its unembedding is its embedding.")
+    if not waves.live.any():
+        return lines
     groups = _groups(waves)
     if len(waves.vectors) > 1:
         names = " and ".join(", ".join(waves.vectors).upper().rsplit(", ", 1))
         lines.append(f"Neurons in which {names} have the same strongest wave: {_compared(groups, 'agreement', '.0%')}.")
-    reason = why_no_relation(waves, result.spec.task.operation)
-    lines.append(
-        f"No phase relation: {reason}."
-        if reason
-        else f"Mean of |φ_u + φ_v − φ_w| (random phases: 1.57): {_compared(groups, 'mean_residual', '.2g')}."
-    )
+    operation = result.spec.task.operation
+    reason = why_no_relation(waves, operation)
+    if reason:
+        lines.append(f"No phase relation: {reason}.")
+    else:
+        residuals = _compared(groups, "mean_residual", ".2g")
+        lines.append(f"Mean of |{phase_relation(operation)}| (random phases: 1.57): {residuals}.")
     lines.append(f"Amplitude of the second wave over the strongest: {_compared(groups, 'second_ratio', '.2g')}.")
     everything = groups["all"]
     if not np.isnan(everything.second_double):

@@ -72,7 +72,7 @@ class NeuronWaves:
     power: FloatArray  # [N, K]  a wave's share of a neuron's power, the mean over its vectors; 0 if it is dead
     wave: Int64Array  # [N]  the strongest in `power`
     phase: FloatArray  # [V, N]  of each vector at the neuron's wave, in (−π, π]; NaN where it has none
-    residual: FloatArray  # [N]  φ_u + φ_v − φ_w in (−π, π]; NaN where a phase or the relation does not exist
+    residual: FloatArray  # [N]  `phase_relation` in (−π, π]; NaN where a phase or the relation does not exist
     second: Int64Array  # [N]  the second strongest wave
     second_ratio: FloatArray  # [N]  its amplitude over that of the strongest; NaN if there is only one wave
     norm: FloatArray  # [N]  Euclidean, of all vectors of a neuron together
@@ -133,6 +133,15 @@ class NeuronWaves:
 
     def _chosen(self, chosen: Mask | None) -> Mask:
         return self.live if chosen is None else np.asarray(chosen & self.live)
+
+
+def phase_relation(operation: Operation) -> str:
+    """What is 0 for the phases of a periodic neuron.
+
+    >>> phase_relation("multiply"), phase_relation("subtract")
+    ('φ_u + φ_v − φ_w', 'φ_u − φ_v − φ_w')
+    """
+    return f"φ_u {'+' if _SIGN_OF_SECOND_PHASE.get(operation, 1) > 0 else '−'} φ_v − φ_w"
 
 
 def why_no_relation(waves: NeuronWaves, operation: Operation) -> str | None:

@@ -5,6 +5,7 @@ import numpy.typing as npt
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import LogitTable
 from grokscope.measure.logits import PARTS
@@ -52,12 +53,13 @@ def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.
     m, n = table.pairs[k]
     axes.set_title(f"({m}, {n}): true {truth}, trained on {label}", fontsize=9, fontweight="normal")
     axes.set_xlabel("label")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _draw_margins(axes: Axes, table: LogitTable) -> None:
     """Normalised, because the parts differ in size."""
     margins = {name: values for name in PARTS if len(values := table.margins(name))}
-    everything = np.concatenate(list(margins.values())) if margins else np.zeros(1)
+    everything = np.concatenate([np.zeros(1), *margins.values()])  # with 0, which is what they are compared with
     bins = np.histogram_bin_edges(everything, _BINS).tolist()
     for name, values in margins.items():
         rival = "label trained on" if name == "corrupted" else "best other label"

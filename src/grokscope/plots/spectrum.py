@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
 from grokscope.measure.characters import wave_order
-from grokscope.measure.waves import HIGH_IPR, LOW_IPR
+from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
 from grokscope.plots.runs import settings_line
@@ -103,6 +103,9 @@ def _draw_frequencies(axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | Non
     """How many neurons have which strongest wave, and how many of those are periodic."""
     places = np.arange(waves.power.shape[1])
     axes.set(title="Neurons for each frequency", xlabel="frequency" if len(waves.cycles) == 1 else "wave")
+    if not waves.live.any():
+        _say(axes, "all neurons are dead")
+        return
     axes.bar(places, waves.counts(), width=0.9, color=INPUT_COLOR, label=f"{waves.layer}, all")
     if waves.high.any():
         axes.bar(places, waves.counts(waves.high), width=0.9, color=_HIGH_COLOR, label=f"IPR above {HIGH_IPR}")
@@ -116,17 +119,13 @@ def _draw_frequencies(axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | Non
 
 def _draw_residuals(axes: Axes, waves: NeuronWaves, operation: Operation) -> None:
     """Normalised, because there may be few neurons of one kind."""
-    sign = "-" if operation in ("subtract", "divide") else "+"
-    axes.set(
-        title="Phase relation",
-        xlabel=rf"$\phi_u {sign} \phi_v - \phi_w$",
-        ylabel="fraction of the neurons",
-        xlim=(-np.pi, np.pi),
-    )
-    axes.set_xticks([-np.pi, -np.pi / 2, 0, np.pi / 2, np.pi], ["−π", "−π/2", "0", "π/2", "π"])
+    axes.set_title("Phase relation")
     if reason := why_no_relation(waves, operation):
         _say(axes, reason)
         return
+    relation = phase_relation(operation).replace("φ", r"\phi").replace("−", "-")
+    axes.set(xlabel=f"${relation}$", ylabel="fraction of the neurons", xlim=(-np.pi, np.pi))
+    axes.set_xticks([-np.pi, -np.pi / 2, 0, np.pi / 2, np.pi], ["−π", "−π/2", "0", "π/2", "π"])
     groups = ((waves.high, f"above {HIGH_IPR}", _HIGH_COLOR), (waves.low, f"below {LOW_IPR}", _LOW_COLOR))
     for chosen, name, color in groups:
         own = waves.residual[chosen & ~np.isnan(waves.residual)]
@@ -144,7 +143,7 @@ def _draw_residuals(axes: Axes, waves: NeuronWaves, operation: Operation) -> Non
         axes.margins(y=0.35)  # room for the legend
         axes.legend(loc="upper left", handlelength=1)
     else:
-        _say(axes, f"no neuron with IPR above {HIGH_IPR} or below {LOW_IPR}")
+        _say(axes, f"no neuron with IPR above {HIGH_IPR} or below {LOW_IPR} has these phases")
 
 
 def _draw_weights(
@@ -183,10 +182,11 @@ def _draw_weights(
 
 def _draw_curve(axes: Axes, result: RunResult) -> None:
     """Figure 2a."""
-    axes.set(title="Mean IPR over time", xlabel="optimisation step", xscale="log", ylim=(-0.03, 1.03))
+    axes.set_title("Mean IPR over time")
     if result.engine == "analytic":
         _say(axes, "this network was not trained")
         return
+    axes.set(xlabel="optimisation step", xscale="log", ylim=(-0.03, 1.03))
     steps = [row.step for row in result.curve]
     axes.plot(steps, [row.mean_ipr for row in result.curve], color=_HIGH_COLOR, label="mean IPR")
     axes.plot(
@@ -198,5 +198,5 @@ def _draw_curve(axes: Axes, result: RunResult) -> None:
 def _say(axes: Axes, words: str) -> None:
     """Instead of data, so without a scale."""
     axes.grid(visible=False)
-    axes.set(xticks=[], yticks=[], ylabel="")
+    axes.set(xticks=[], yticks=[], xlabel="", ylabel="")
     axes.annotate(fill(words, 30), (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
