@@ -2,14 +2,19 @@
 
 import csv
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from tests.integration.processes import grokscope
 
 from grokscope import GrokscopeError, RunSpec, Store, initial_weights, measure_logits, neuron_waves, run
+from grokscope.cli import app
 from grokscope.cli.logits import logits
 from grokscope.cli.spectrum import spectrum
 from grokscope.measure import logits_of, output_waves
@@ -26,7 +31,7 @@ NETWORKS: dict[str, dict[str, object]] = {
     "squares": {"task.operation": "x2+y2"},
     "clean": {"task.corruption": 0.0},
     "all corrupted": {"task.corruption": 1.0},
-    "dead": {"optimizer.weight_decay": 99.0},
+    "dead": {"optimizer.weight_decay": 40.0, "training.steps": 1000},
 }
 
 
@@ -188,3 +193,32 @@ def test_the_picture_of_logits_marks_both_labels() -> None:
         np.testing.assert_array_equal(np.asarray(line.get_ydata()), row)
         assert truth.get_xydata().tolist() == [[table.truth[k], row[table.truth[k]]]]  # type: ignore[union-attr]
         assert label.get_xydata().tolist() == [[table.label[k], row[table.label[k]]]]  # type: ignore[union-attr]
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "spectra.md").read_text(encoding="utf-8")
+
+
+def test_flags_and_columns_named_in_the_page_exist(
+    tiny: RunSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands: Any = typer.main.get_command(app)
+    known = {
+        flag for name in ("train", "spectrum", "logits") for p in commands.commands[name].params for flag in p.opts
+    }
+    assert set(re.findall(r"--[a-z][a-z-]+", PAGE)) <= known
+    result = run(tiny)
+    Store(tmp_path).save(result, weights=True)
+    columns = []
+    for command in (spectrum, logits):
+        command(result.run_id, [tmp_path / "t.csv"], None, tmp_path)
+        columns += [*read(tmp_path / "t.csv")[0]]
+    capsys.readouterr()
+    cells = re.findall(r"^\| (`.*?) \|", PAGE, flags=re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(cells))) <= set(columns)
+
+
+def test_python_in_the_page_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[:2] == ["1.0 True", "49"]

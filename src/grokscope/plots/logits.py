@@ -75,6 +75,6 @@ def _draw_margins(axes: Axes, table: LogitTable) -> None:
     axes.axvline(0, color="0.2", linewidth=0.9)
     axes.set(xlabel="logit of the true label minus that of its rival", ylabel="fraction of the examples")
     axes.margins(y=0.25)  # room for the legend
-    axes.legend(loc="upper left")
+    axes.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="none")  # the line at 0 may be behind it
     if not table.corrupted.any():
         axes.set_title("no corrupted examples", fontsize=9, fontweight="normal")
