@@ -7,7 +7,17 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
-from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
+from grokscope.measure import (
+    LogitTable,
+    Measurement,
+    NeuronSpectra,
+    NeuronWaves,
+    measure_logits,
+    measure_network,
+    neuron_spectra,
+    neuron_waves,
+    output_waves,
+)
 from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
@@ -22,9 +32,11 @@ __all__ = [
     "Dataset",
     "EngineError",
     "GrokscopeError",
+    "LogitTable",
     "Measurement",
     "ModelSpec",
     "NeuronSpectra",
+    "NeuronWaves",
     "OptimizerSpec",
     "Phase",
     "RunResult",
@@ -38,8 +50,11 @@ __all__ = [
     "classify",
     "initial_weights",
     "make_dataset",
+    "measure_logits",
     "measure_network",
     "neuron_spectra",
+    "neuron_waves",
+    "output_waves",
     "pruned",
     "run",
 ]

@@ -8,10 +8,12 @@ import typer
 
 import grokscope
 from grokscope.cli.demo import demo
+from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
 from grokscope.cli.runs import runs
 from grokscope.cli.show import show
+from grokscope.cli.spectrum import spectrum
 from grokscope.cli.status import status
 from grokscope.cli.sweep import sweep
 from grokscope.cli.train import train
@@ -27,6 +29,8 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(show)
+app.command()(spectrum)
+app.command()(logits)
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)

@@ -1,6 +1,23 @@
 """Numbers from networks: accuracies and losses, Fourier spectra and IPR, norms."""
 
 from grokscope.measure.curve import Measurement, measure_network, take_measurement
+from grokscope.measure.logits import LogitTable, logits_of, measure_logits
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
+from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 
-__all__ = ["Measurement", "NeuronSpectra", "measure_network", "neuron_spectra", "output_spectra", "take_measurement"]
+__all__ = [
+    "LogitTable",
+    "Measurement",
+    "NeuronSpectra",
+    "NeuronWaves",
+    "WaveSummary",
+    "logits_of",
+    "measure_logits",
+    "measure_network",
+    "neuron_spectra",
+    "neuron_waves",
+    "output_spectra",
+    "output_waves",
+    "take_measurement",
+    "why_no_relation",
+]

@@ -22,10 +22,15 @@ def amplitudes(vectors: npt.ArrayLike, operation: Operation) -> FloatArray:
 
     One of each pair of conjugate waves counts, the constant included: that way a pure cosine is one wave.
     """
+    return np.asarray(np.abs(coefficients(vectors, operation)))
+
+
+def coefficients(vectors: npt.ArrayLike, operation: Operation) -> npt.NDArray[np.complex128]:
+    """The same with the phases: the angle of a wave's coefficient is φ in cos(2π·frequency·place/period + φ)."""
     values = np.asarray(vectors, dtype=np.float64)
     order = wave_order(operation, values.shape[-1])
     axes = tuple(range(-order.ndim, 0))
-    waves: FloatArray = np.abs(np.fft.rfftn(values[..., order], axes=axes))
+    waves: npt.NDArray[np.complex128] = np.fft.rfftn(values[..., order], axes=axes)
     return waves.reshape(*values.shape[:-1], -1)[..., distinct_waves(order.shape)]
 
 

@@ -1,7 +1,18 @@
 """Pictures: of single runs, and of sweeps."""
 
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
+from grokscope.plots.logits import draw_logits
 from grokscope.plots.phase_diagram import draw_phase_diagram
 from grokscope.plots.runs import draw_runs, settings_line
+from grokscope.plots.spectrum import draw_spectrum
 
-__all__ = ["STYLE", "check_figure_path", "draw_phase_diagram", "draw_runs", "save_figure", "settings_line"]
+__all__ = [
+    "STYLE",
+    "check_figure_path",
+    "draw_logits",
+    "draw_phase_diagram",
+    "draw_runs",
+    "draw_spectrum",
+    "save_figure",
+    "settings_line",
+]

@@ -1,0 +1,63 @@
+"""Between what a person or a program reads and writes, and arrays."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from grokscope.errors import GrokscopeError
+from grokscope.result import RunResult
+
+
+def places_from_text(option: str, text: str, count: int, what: str, at_most: int) -> list[int]:
+    """The places that a command line names, each once; `what` they are places of is for the error.
+
+    >>> places_from_text("--neurons", "7,0,7", 500, "neurons", at_most=6)
+    [7, 0]
+    """
+    try:
+        places = list(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        raise GrokscopeError(f"{option} = {text!r} is not allowed: must be whole numbers such as 0,7") from None
+    if not all(0 <= place < count for place in places):
+        raise GrokscopeError(f"{option} = {text!r} is not allowed: the {what} are 0 … {count - 1}")
+    if len(places) > at_most:
+        raise GrokscopeError(f"{option} = {text!r} is not allowed: name at most {at_most}")
+    return places
+
+
+def number(value: float) -> float | None:
+    """With the digits that float32 has; None if it is not a number, for JSON has no NaN.
+
+    >>> number(1 / 3), number(500), number(float("nan"))
+    (0.3333333, 500, None)
+    """
+    if isinstance(value, int):
+        return value
+    return None if math.isnan(value) else float(f"{value:.7g}")
+
+
+def numbers(values: Iterable[float]) -> list[float | None]:
+    """Each of them."""
+    return [number(value) for value in values]
+
+
+def print_json(content: dict[str, object], out: Sequence[Path] | None) -> None:
+    """One object on standard output, where nothing else may be: so files cannot be asked for with it."""
+    if out:
+        raise GrokscopeError("--json writes no files: leave out --out, or --json")
+    typer.echo(json.dumps(content, allow_nan=False))
+
+
+def network_name(result: RunResult) -> str:
+    """What to type to get this network again."""
+    spec = result.spec
+    is_analytic = result.engine == "analytic"
+    return f"analytic:{spec.task.modulus}:{spec.model.width}" if is_analytic else result.run_id
+
+
+def file_name(result: RunResult, command: str) -> str:
+    """What a picture is called if no name was given, without its ending."""
+    return f"{network_name(result).replace(':', '-')}-{command}"

@@ -1,0 +1,80 @@
+"""Pictures of what a network answers: logits of single examples, margins of all."""
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from grokscope.measure import LogitTable
+from grokscope.measure.logits import PARTS
+from grokscope.plots.files import STYLE
+from grokscope.plots.runs import settings_line
+from grokscope.randomness import Int64Array
+from grokscope.result import RunResult
+
+_ABREAST = 4
+_TRUTH_COLOR, _LABEL_COLOR = "#0072B2", "#D55E00"  # blue and red, as in Figure 23
+_PART_COLORS = {"corrupted": _LABEL_COLOR, "clean": "#009E73", "test": _TRUTH_COLOR}
+_BINS = 60
+
+
+def draw_logits(result: RunResult, table: LogitTable, shown: Int64Array, logits: npt.NDArray[np.float32]) -> Figure:
+    """Above, the logits [examples, p] of the shown examples; below, the margins of all examples."""
+    abreast = max(1, min(_ABREAST, len(shown)))
+    rows = -(-len(shown) // abreast)
+    with style.context(STYLE):
+        figure = Figure(figsize=(max(7.0, 0.8 + 3.1 * abreast), 3.6 + 2.3 * rows))
+        grid = figure.add_gridspec(rows + 1, abreast, height_ratios=[*[2.3] * rows, 3])
+        first: Axes | None = None
+        for place, (k, row) in enumerate(zip(shown, logits, strict=True)):
+            axes = figure.add_subplot(grid[divmod(place, abreast)], sharey=first)
+            first = first or axes
+            _draw_example(axes, table, int(k), row)
+            if place % abreast == 0:
+                axes.set_ylabel("logit")
+        _draw_margins(figure.add_subplot(grid[-1, :]), table)
+        outcome = result.phase.label if result.phase else ""
+        name = "the analytic network" if result.engine == "analytic" else settings_line(result)
+        figure.suptitle(f"{name}: {outcome}", fontweight="bold", fontsize=11)
+        if first is not None:
+            handles, labels = first.get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.float32]) -> None:
+    truth, label = int(table.truth[k]), int(table.label[k])
+    axes.plot(np.arange(len(logits)), logits, color="0.55", linewidth=0.9)
+    axes.plot(truth, logits[truth], "o", color=_TRUTH_COLOR, markersize=6, label="true label")
+    # Smaller, so that a drawn label that is the true one hides nothing.
+    axes.plot(label, logits[label], "o", color=_LABEL_COLOR, markersize=4.5, label="label trained on")
+    m, n = table.pairs[k]
+    axes.set_title(f"({m}, {n}): true {truth}, trained on {label}", fontsize=9, fontweight="normal")
+    axes.set_xlabel("label")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _draw_margins(axes: Axes, table: LogitTable) -> None:
+    """Normalised, because the parts differ in size."""
+    margins = {name: values for name in PARTS if len(values := table.margins(name))}
+    everything = np.concatenate([np.zeros(1), *margins.values()])  # with 0, which is what they are compared with
+    bins = np.histogram_bin_edges(everything, _BINS).tolist()
+    for name, values in margins.items():
+        rival = "label trained on" if name == "corrupted" else "best other label"
+        axes.hist(
+            values,
+            bins=bins,
+            weights=np.full(len(values), 1 / len(values)),
+            histtype="stepfilled",
+            alpha=0.45,
+            color=_PART_COLORS[name],
+            label=f"{name}: minus {rival} ({(values > 0).mean():.0%} above 0)",
+        )
+    axes.axvline(0, color="0.2", linewidth=0.9)
+    axes.set(xlabel="logit of the true label minus that of its rival", ylabel="fraction of the examples")
+    axes.margins(y=0.25)  # room for the legend
+    axes.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="none")  # the line at 0 may be behind it
+    if not table.corrupted.any():
+        axes.set_title("no corrupted examples", fontsize=9, fontweight="normal")

@@ -1,0 +1,202 @@
+"""Pictures of the waves in a network's weights."""
+
+from collections.abc import Sequence
+from textwrap import fill
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
+from matplotlib.ticker import MaxNLocator
+
+from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
+from grokscope.measure.characters import wave_order
+from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
+from grokscope.models import Weights
+from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
+from grokscope.plots.runs import settings_line
+from grokscope.result import RunResult
+from grokscope.spec import Operation
+
+_HIGH_COLOR, _LOW_COLOR, _BEFORE_COLOR = "#0072B2", "#E69F00", "0.6"
+_IPR_BINS = np.linspace(0, 1, 41).tolist()
+_RESIDUAL_BINS = np.linspace(-np.pi, np.pi, 52).tolist()  # 0 is in the middle of one
+
+
+def draw_spectrum(
+    result: RunResult,
+    waves: NeuronWaves,
+    outputs: NeuronWaves | None,
+    before: Weights | None,
+    neurons: Sequence[int],
+) -> Figure:
+    """Power of all neurons, IPR, frequencies, phases, weights of some neurons before and after, IPR over time.
+
+    `before` are the initial weights; None if the network was not trained.
+    """
+    operation = result.spec.task.operation
+    with style.context(STYLE):
+        figure = Figure(figsize=(15, 5.2 + max(3.4, 1.25 * len(neurons))))
+        grid = figure.add_gridspec(2, 4, height_ratios=[3.9, max(3.4, 1.25 * len(neurons))])
+        _draw_power(figure.add_subplot(grid[0, :2]), waves, operation)
+        _draw_iprs(figure.add_subplot(grid[0, 2]), waves, outputs, before, operation)
+        _draw_frequencies(figure.add_subplot(grid[0, 3]), waves, outputs)
+        _draw_residuals(figure.add_subplot(grid[1, 0]), waves, operation)
+        _draw_weights(figure, grid[1, 1:3], result, waves, before, neurons)
+        _draw_curve(figure.add_subplot(grid[1, 3]), result)
+        outcome = result.phase.label if result.phase else ""
+        size = f"{result.spec.model.width} neurons, {operation} mod {result.spec.task.modulus}"
+        name = f"analytic network, {size}" if result.engine == "analytic" else settings_line(result)
+        figure.suptitle(f"{name}: {outcome}", fontweight="bold", fontsize=12)
+    return figure
+
+
+def _draw_power(axes: Axes, waves: NeuronWaves, operation: Operation) -> None:
+    """A row for each live neuron, by its strongest wave and then from the most to the least periodic."""
+    axes.set_title("Fourier power of the neurons")
+    axes.grid(visible=False)
+    order = np.lexsort((-waves.spectra.neuron_ipr, waves.wave))
+    order = order[waves.live[order]]
+    axes.set(xlabel=_wave_axis(waves, operation), ylabel="neurons, by strongest wave")
+    if not len(order):
+        _say(axes, "all neurons are dead")
+        return
+    image = axes.imshow(waves.power[order], aspect="auto", cmap="magma_r", vmin=0, interpolation="nearest")
+    axes.figure.colorbar(image, ax=axes, label="share of the neuron's power", pad=0.02)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _wave_axis(waves: NeuronWaves, operation: Operation) -> str:
+    if len(waves.cycles) > 1:
+        return f"wave, of {waves.power.shape[1]} over cycles of " + " and ".join(map(str, waves.cycles))
+    return "frequency over discrete logarithms" if operation in ("multiply", "divide") else "frequency"
+
+
+def _draw_iprs(
+    axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | None, before: Weights | None, operation: Operation
+) -> None:
+    """Figures 2c and 4."""
+    axes.set(title="IPR", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
+    live = waves.spectra.neuron_ipr[waves.live]
+    if before is not None:
+        initial = neuron_spectra(before, operation).neuron_ipr
+        axes.hist(initial, bins=_IPR_BINS, histtype="step", color=_BEFORE_COLOR, linewidth=1.4, label="before training")
+    axes.hist(live, bins=_IPR_BINS, color=INPUT_COLOR, edgecolor="#1a5276", label=_named(waves))
+    if outputs is not None:
+        own = outputs.spectra.neuron_ipr[outputs.live]
+        axes.hist(own, bins=_IPR_BINS, histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label=_named(outputs))
+    dead = int((~waves.live).sum())
+    if dead:
+        axes.plot([], [], " ", label=f"{dead} dead")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(loc="upper right")
+
+
+def _named(waves: NeuronWaves) -> str:
+    if not waves.live.any():
+        return f"{waves.layer}: none alive"
+    return f"{waves.layer}, mean {waves.spectra.mean_ipr:.2g}"
+
+
+def _draw_frequencies(axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | None) -> None:
+    """How many neurons have which strongest wave, and how many of those are periodic."""
+    places = np.arange(waves.power.shape[1])
+    axes.set(title="Neurons for each frequency", xlabel="frequency" if len(waves.cycles) == 1 else "wave")
+    if not waves.live.any():
+        _say(axes, "all neurons are dead")
+        return
+    axes.bar(places, waves.counts(), width=0.9, color=INPUT_COLOR, label=f"{waves.layer}, all")
+    if waves.high.any():
+        axes.bar(places, waves.counts(waves.high), width=0.9, color=_HIGH_COLOR, label=f"IPR above {HIGH_IPR}")
+    if outputs is not None:
+        axes.step(places, outputs.counts(), where="mid", color=OUTPUT_COLOR, linewidth=1.2, label=outputs.layer)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(y=0.3)  # room for the legend
+    axes.legend(loc="upper right")
+
+
+def _draw_residuals(axes: Axes, waves: NeuronWaves, operation: Operation) -> None:
+    """Normalised, because there may be few neurons of one kind."""
+    axes.set_title("Phase relation")
+    if reason := why_no_relation(waves, operation):
+        _say(axes, reason)
+        return
+    relation = phase_relation(operation).replace("φ", r"\phi").replace("−", "-")
+    axes.set(xlabel=f"${relation}$", ylabel="fraction of the neurons", xlim=(-np.pi, np.pi))
+    axes.set_xticks([-np.pi, -np.pi / 2, 0, np.pi / 2, np.pi], ["−π", "−π/2", "0", "π/2", "π"])
+    groups = ((waves.high, f"above {HIGH_IPR}", _HIGH_COLOR), (waves.low, f"below {LOW_IPR}", _LOW_COLOR))
+    for chosen, name, color in groups:
+        own = waves.residual[chosen & ~np.isnan(waves.residual)]
+        if len(own):
+            axes.hist(
+                own,
+                bins=_RESIDUAL_BINS,
+                weights=np.full(len(own), 1 / len(own)),
+                histtype="stepfilled",
+                alpha=0.6,
+                color=color,
+                label=f"IPR {name}\n{len(own)} neurons, mean |·| {np.abs(own).mean():.2g}",
+            )
+    if axes.patches:
+        axes.margins(y=0.35)  # room for the legend
+        axes.legend(loc="upper left", handlelength=1)
+    else:
+        _say(axes, f"no neuron with IPR above {HIGH_IPR} or below {LOW_IPR} has these phases")
+
+
+def _draw_weights(
+    figure: Figure,
+    place: SubplotSpec,
+    result: RunResult,
+    waves: NeuronWaves,
+    before: Weights | None,
+    neurons: Sequence[int],
+) -> None:
+    """Figure 2b: one row of U, or column of an embedding, for each neuron, read in the order that makes it a wave."""
+    operation, p = result.spec.task.operation, result.spec.task.modulus
+    order = wave_order(operation, p).ravel()
+    name = waves.vectors[0]
+    after = waves.vectors_in(result.trained_weights())[name]
+    earlier = waves.vectors_in(before)[name] if before else None
+    what = "Rows of U" if name == "u" else "Columns of the embedding"
+    rows = place.subgridspec(max(1, len(neurons)), 1, hspace=0.05)
+    for row, k in enumerate(neurons):
+        axes = figure.add_subplot(rows[row])
+        if earlier is not None:
+            axes.plot(earlier[k, order], color=_BEFORE_COLOR, linewidth=1, label="before training")
+        axes.plot(after[k, order], color=_HIGH_COLOR, linewidth=1.3, label="after" if before else "not trained")
+        ipr = waves.spectra.neuron_ipr[k]
+        axes.set_ylabel(f"neuron {k}\n{'dead' if np.isnan(ipr) else f'IPR {ipr:.2f}'}")
+        axes.tick_params(labelbottom=row == len(neurons) - 1)
+        axes.margins(x=0.01)
+        if row == 0:
+            axes.set_title(what, loc="left")
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
+        if row == len(neurons) - 1:
+            axes.set_xlabel("index, in the order of the multiplicative group" if len(order) < p else "index")
+    if not neurons:
+        _say(figure.add_subplot(rows[0]), "all neurons are dead")
+
+
+def _draw_curve(axes: Axes, result: RunResult) -> None:
+    """Figure 2a."""
+    axes.set_title("Mean IPR over time")
+    if result.engine == "analytic":
+        _say(axes, "this network was not trained")
+        return
+    axes.set(xlabel="optimisation step", xscale="log", ylim=(-0.03, 1.03))
+    steps = [row.step for row in result.curve]
+    axes.plot(steps, [row.mean_ipr for row in result.curve], color=_HIGH_COLOR, label="mean IPR")
+    axes.plot(
+        steps, [row.test_accuracy for row in result.curve], "--", color="#D55E00", linewidth=1.2, label="test accuracy"
+    )
+    axes.legend(loc="upper left")
+
+
+def _say(axes: Axes, words: str) -> None:
+    """Instead of data, so without a scale."""
+    axes.grid(visible=False)
+    axes.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    axes.annotate(fill(words, 30), (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
