@@ -1,6 +1,7 @@
 """Specs small enough for a test and large enough to show something."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,10 @@ settings.load_profile("grokscope")
 
 # pytest-xdist gives each worker a core; more threads than that only slow each other down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell starts what runs in its background deaf to Ctrl-C, and so would be the processes that tests send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
