@@ -7,18 +7,20 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
-from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
+from grokscope.measure import Audit, Measurement, NeuronSpectra, audit_labels, measure_network, neuron_spectra
 from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
 from grokscope.run import execute as run
 from grokscope.spec import ModelSpec, OptimizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
+from grokscope.sweep.audits import SweepAudit, audit_sweep
 from grokscope.tasks import Dataset, make_dataset
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Dataset",
     "EngineError",
     "GrokscopeError",
@@ -32,9 +34,12 @@ __all__ = [
     "SpecError",
     "Store",
     "StoreError",
+    "SweepAudit",
     "TaskSpec",
     "TrainingSpec",
     "analytic_weights",
+    "audit_labels",
+    "audit_sweep",
     "classify",
     "initial_weights",
     "make_dataset",

@@ -1,7 +1,17 @@
 """Pictures: of single runs, and of sweeps."""
 
+from grokscope.plots.audits import draw_audit, draw_audit_map
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.phase_diagram import draw_phase_diagram
 from grokscope.plots.runs import draw_runs, settings_line
 
-__all__ = ["STYLE", "check_figure_path", "draw_phase_diagram", "draw_runs", "save_figure", "settings_line"]
+__all__ = [
+    "STYLE",
+    "check_figure_path",
+    "draw_audit",
+    "draw_audit_map",
+    "draw_phase_diagram",
+    "draw_runs",
+    "save_figure",
+    "settings_line",
+]
