@@ -4,6 +4,7 @@
 [True, True, True, False, False]
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from grokscope.measure.spectrum import FloatArray
 
 # The variance that a cut in the middle takes from a flat histogram: more, and the neurons lie in two groups.
 _FLAT = 0.75
+_APART = 0.1  # in IPR: groups closer than that are neurons of one kind, or the rounding of equal ones
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def check_prune_rule(rule: str) -> None:
         return
     raise GrokscopeError(
         f"--prune = {rule!r} is not allowed: must be auto, none, a fraction of at least 0 and less than 1, "
-        "or a threshold such as 'ipr<0.3'"
+        "or a threshold of at most 1 such as 'ipr<0.3'"
     )
 
 
@@ -65,7 +67,7 @@ def pruning_of(rule: str, ipr: FloatArray) -> Pruning | None:
     live = ~np.isnan(ipr)
     fraction = _fraction(rule)
     if fraction is not None:
-        lowest = np.argsort(ipr, kind="stable")[: round(fraction * live.sum())]  # NaN sorts last
+        lowest = np.argsort(ipr, kind="stable")[: math.floor(fraction * live.sum() + 1e-9)]  # NaN last
         neurons = np.zeros(len(ipr), np.bool_)
         neurons[lowest] = True
         return Pruning(rule, neurons, None, int(live.sum()))
@@ -77,7 +79,7 @@ def ipr_valley(ipr: FloatArray) -> float | None:
     """Where two groups of neurons part: the cut that takes the most variance (Otsu's); None if there are not two.
 
     A flat histogram loses three quarters of its variance to the best cut and a bell-shaped one less, so a cut that
-    does not take more parts nothing.
+    does not take more parts nothing. Nor does one whose groups are less than 0.1 apart in the mean.
 
     >>> ipr_valley(np.array([0.1, 0.1, 0.7]))
     0.4
@@ -93,8 +95,8 @@ def ipr_valley(ipr: FloatArray) -> float | None:
     # The sum of squares between the groups: both means follow from the sum of deviations of the lower one.
     between = np.square(np.cumsum(deviations)[:-1]) * len(ipr) / (below * (len(ipr) - below))
     best = int(between.argmax())
-    # Rounding in the mean of equal numbers leaves a variance of its own; the cut must be between different ones.
-    if ascending[best] == ascending[best + 1] or between[best] <= _FLAT * total * (1 + 1e-3):
+    apart = ascending[best + 1 :].mean() - ascending[: best + 1].mean()
+    if apart < _APART or between[best] <= _FLAT * total * (1 + 1e-3):  # a flat histogram of N bars is at .75 (1 + 1/N²)
         return None
     return float((ascending[best] + ascending[best + 1]) / 2)
 
@@ -107,4 +109,4 @@ def _fraction(rule: str) -> float | None:
 
 def _threshold(rule: str) -> float | None:
     match = re.fullmatch(r"ipr\s*<\s*(\d*\.?\d+)", rule.strip().lower())
-    return float(match[1]) if match else None
+    return float(match[1]) if match and float(match[1]) <= 1 else None

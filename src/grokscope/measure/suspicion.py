@@ -45,17 +45,19 @@ def suspicion(logits: FloatArray, labels: Int64Array, loss: Loss) -> dict[str, F
     given = logits[rows, labels]
     others = logits.copy()
     others[rows, labels] = -np.inf
-    scaled = (logits - given[:, None]) / softmax_temperature(loss, logits.shape[1])  # [n, p], 0 at the label
-    # log Σ exp, of which −log of the label's probability is this; the largest term is taken out so that none overflows.
-    largest = scaled.max(axis=1)
-    surprise = largest + np.log(np.exp(scaled - largest[:, None]).sum(axis=1))
+    margin = others.max(axis=1) - given
+    # −log of the label's probability is log(1 + Σ exp(other − given)). The largest term is taken out so that none
+    # overflows, and 1 is added last, so that labels that are nearly certain are not all the same.
+    temperature = softmax_temperature(loss, logits.shape[1])
+    terms = np.exp((others - given[:, None] - margin[:, None]) / temperature)  # [n, p], 0 at the label, at most 1
+    surprise = np.logaddexp(0, margin / temperature + np.log(terms.sum(axis=1)))
     if loss == "cross-entropy":
         losses = surprise
     else:
         targets = np.zeros_like(logits)
         targets[rows, labels] = 1
         losses = np.square(logits - targets).mean(axis=1)
-    return {"margin": others.max(axis=1) - given, "loss": losses, "confidence": -np.expm1(-surprise)}
+    return {"margin": margin, "loss": losses, "confidence": -np.expm1(-surprise)}
 
 
 def softmax(logits: FloatArray, loss: Loss) -> FloatArray:

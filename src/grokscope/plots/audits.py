@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Audit
 from grokscope.plots.files import STYLE
@@ -27,11 +28,13 @@ _MAPPED = ("margin", "pruned_margin")
 def draw_audit(audit: Audit, title: str) -> Figure:
     """The precision–recall curves of all scores, and the values of the best one for wrong and for right labels."""
     with style.context(STYLE):
-        figure = Figure(figsize=(10.4, 4.3))
+        figure = Figure(figsize=(10.4, 4.8))
         curves, histogram = figure.subplots(1, 2)
         draw_precision_recall(curves, audit)
         draw_score_histogram(histogram, audit, audit.best)
         figure.suptitle(title)
+        handles, labels = curves.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, max(1, len(handles))))
     return figure
 
 
@@ -50,7 +53,6 @@ def draw_precision_recall(axes: Axes, audit: Audit) -> None:
         axes.annotate("no label is wrong:\nthere is nothing to find", (0.5, 0.5), ha="center", va="center")
         return
     axes.axhline(float(audit.wrong.mean()), color="0.4", linewidth=0.8, linestyle=":", label="guessing")
-    axes.legend(loc="lower left")
 
 
 def draw_score_histogram(axes: Axes, audit: Audit, name: str) -> None:
@@ -60,17 +62,22 @@ def draw_score_histogram(axes: Axes, audit: Audit, name: str) -> None:
     for kind, mask, color in (("right", ~audit.wrong, _RIGHT_COLOR), ("wrong", audit.wrong, _WRONG_COLOR)):
         if mask.any():
             axes.hist(values[mask], bins=bins, color=color, alpha=0.65, label=f"{int(mask.sum())} {kind} labels")
+    of_label = f"{name.replace('_', ' ')} of an example"
     if name.endswith("margin") and not name.startswith("cleanlab"):
-        axes.axvline(0, color="0.2", linewidth=0.8, linestyle=":", label="right of it the answer is not the label")
-    axes.set(xlabel=f"{name.replace('_', ' ')} of an example", ylabel="examples")
-    axes.set_ylim(top=axes.get_ylim()[1] * 1.3)  # for the legend
-    axes.legend(loc="upper center", ncols=2)
+        axes.axvline(0, color="0.2", linewidth=0.8, linestyle=":")
+        of_label += "; above 0 the answer is not the label"
+    axes.set(xlabel=of_label, ylabel="examples")
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.ticklabel_format(axis="x", scilimits=(-2, 3))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def draw_audit_map(audit: SweepAudit) -> Figure:
     """AUROC of the margins, of the whole and of the pruned networks, above the phase diagram."""
     maps = {
-        f"AUROC of the {name.replace('_', ' ')}": ValueMap(audit.mean("auroc", name), lowest=0.5)
+        f"AUROC of the {name.replace('_', ' ')}\n(white: there is none)": ValueMap(
+            audit.mean("auroc", name), lowest=0.5
+        )
         for name in _MAPPED
         if name in audit.score_names
     }
