@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -206,3 +207,23 @@ def test_the_picture_of_a_network_shows_all_scores_and_examples(tiny: RunSpec, f
         assert np.asarray(line.get_xdata())[1:].tolist() == score.curve.recall.tolist()
     assert len(curves.lines) == (len(expected) + 1 if expected else 0)  # and guessing
     assert sum(patch.get_height() for patch in histogram.patches) == len(found.wrong)  # type: ignore[attr-defined]
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+
+
+def test_python_in_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    exec(code, {})
+    first, *pairs = capsys.readouterr().out.splitlines()
+    assert all(0 <= float(value) <= 1 for value in first.split())
+    assert len(pairs) == 20
+
+
+def test_flags_named_in_the_page_exist(audit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = audit("--help").stdout
+    commands = " ".join(re.findall(r"grokscope audit .*", PAGE))
+    named = set(re.findall(r"--[a-z][a-z-]+", commands)) | set(re.findall(r"`(--[a-z][a-z-]+)", PAGE))
+    for flag in named - {"--save-weights"}:  # of train and sweep
+        assert flag in shown

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from grokscope.errors import StoreError
 from grokscope.measure import audit_labels
-from grokscope.store import Store
+from grokscope.store import CellOutcome, Store
 from grokscope.sweep.diagram import PhaseDiagram, cells_of_places, diagram_axes, phase_diagram
 
 
@@ -23,6 +23,7 @@ class AuditedRun:
     place: int
     run_id: str
     outcome: str | None  # a phase's value, "diverged" or "failed"; None if the run is still to be done
+    test_accuracy: float | None
     reason: str | None  # why it was not audited
     examples: int | None = None
     wrong: int | None = None
@@ -68,7 +69,7 @@ class SweepAudit:
             for run in self.runs
         ]
         columns: dict[str, Sequence[object]] = {path: [row[path] for row in fields] for path in fields[0]}
-        for name in ("run_id", "outcome", "reason", "examples", "wrong", "pruned_neurons"):
+        for name in ("run_id", "outcome", "test_accuracy", "reason", "examples", "wrong", "pruned_neurons"):
             columns[name] = [getattr(run, name) for run in self.runs]
         for score in self.score_names:
             figures = next(run.scores[score] for run in self.runs if run.scores and score in run.scores)
@@ -93,7 +94,7 @@ def audit_sweep(
     cells = store.cells(name)
     runs = []
     for done, cell in enumerate(cells, start=1):
-        runs.append(_audited(store, cell.place, cell.run_id, cell.outcome, prune, baseline))
+        runs.append(_audited(store, cell, prune, baseline))
         if on_run is not None:
             on_run(done, len(cells))
     if all(run.scores is None for run in runs):
@@ -104,20 +105,17 @@ def audit_sweep(
     return SweepAudit(diagram, runs)
 
 
-def _audited(
-    store: Store, place: int, run_id: str, outcome: str | None, prune: str, baseline: str | None
-) -> AuditedRun:
-    stored = store.find(run_id)
+def _audited(store: Store, cell: CellOutcome, prune: str, baseline: str | None) -> AuditedRun:
+    known = (cell.place, cell.run_id, cell.outcome, cell.test_accuracy)
+    stored = store.find(cell.run_id)
     if stored is None or stored.status != "finished":
-        return AuditedRun(place, run_id, outcome, outcome or "not run yet")
+        return AuditedRun(*known, reason=cell.outcome or "not run yet")
     if not stored.has_weights:
-        return AuditedRun(place, run_id, outcome, "no stored weights")
-    result = store.load(run_id)
+        return AuditedRun(*known, reason="no stored weights")
+    result = store.load(cell.run_id)
     audit = audit_labels(result.spec, result.trained_weights(), result.dataset(), prune=prune, baseline=baseline)
     return AuditedRun(
-        place,
-        run_id,
-        outcome,
+        *known,
         reason=None,
         examples=len(audit.wrong),
         wrong=int(audit.wrong.sum()),
