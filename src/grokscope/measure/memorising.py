@@ -81,8 +81,8 @@ def ipr_valley(ipr: FloatArray) -> float | None:
     A flat histogram loses three quarters of its variance to the best cut and a bell-shaped one less, so a cut that
     does not take more parts nothing. Nor does one whose groups are less than 0.1 apart in the mean.
 
-    >>> ipr_valley(np.array([0.1, 0.1, 0.7]))
-    0.4
+    >>> ipr_valley(np.array([0.125, 0.125, 0.625]))
+    0.375
     >>> ipr_valley(np.linspace(0, 1, 100)) is None
     True
     """
