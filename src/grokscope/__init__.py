@@ -8,10 +8,12 @@
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.measure import (
+    Audit,
     LogitTable,
     Measurement,
     NeuronSpectra,
     NeuronWaves,
+    audit_labels,
     measure_logits,
     measure_network,
     neuron_spectra,
@@ -24,11 +26,13 @@ from grokscope.result import RunResult
 from grokscope.run import execute as run
 from grokscope.spec import ModelSpec, OptimizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
+from grokscope.sweep.audits import SweepAudit, audit_sweep
 from grokscope.tasks import Dataset, make_dataset
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Dataset",
     "EngineError",
     "GrokscopeError",
@@ -44,9 +48,12 @@ __all__ = [
     "SpecError",
     "Store",
     "StoreError",
+    "SweepAudit",
     "TaskSpec",
     "TrainingSpec",
     "analytic_weights",
+    "audit_labels",
+    "audit_sweep",
     "classify",
     "initial_weights",
     "make_dataset",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import grokscope
+from grokscope.cli.audit import audit
 from grokscope.cli.demo import demo
 from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
@@ -34,6 +35,7 @@ app.command()(logits)
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)
+app.command()(audit)
 app.add_typer(runs, name="runs")
 app.command()(demo)
 

@@ -1,5 +1,6 @@
 """Pictures: of single runs, and of sweeps."""
 
+from grokscope.plots.audits import draw_audit, draw_audit_map
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.logits import draw_logits
 from grokscope.plots.phase_diagram import draw_phase_diagram
@@ -9,6 +10,8 @@ from grokscope.plots.spectrum import draw_spectrum
 __all__ = [
     "STYLE",
     "check_figure_path",
+    "draw_audit",
+    "draw_audit_map",
     "draw_logits",
     "draw_phase_diagram",
     "draw_runs",

@@ -1,9 +1,10 @@
 """Pictures of sweeps: phase diagrams."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib import style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -24,14 +25,27 @@ _PANELS_ABREAST = 6
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits
 
 
-def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Figure:
-    """The panels side by side; above the phases, if wanted, the train and the test accuracies."""
+class ValueMap(NamedTuple):
+    """A number for every cell of a diagram, NaN where there is none, and the range that the colours cover."""
+
+    values: npt.NDArray[np.float64]  # [panels, rows, columns]
+    lowest: float = 0.0
+    highest: float = 1.0
+
+
+def draw_phase_diagram(
+    diagram: PhaseDiagram, *, accuracies: bool = False, maps: Mapping[str, ValueMap] | None = None
+) -> Figure:
+    """The panels side by side; above the phases, if wanted, the train and the test accuracies, and other maps."""
     if len(diagram.panels) > _MOST_PANELS:
         raise GrokscopeError(
             f"the sweep {diagram.plan.name} has {len(diagram.panels)} panels; a picture shows at most {_MOST_PANELS}: "
             "write a .csv, or sweep fewer values (the first two axes are not panels)"
         )
-    kinds = ("train", "test", "phase") if accuracies else ("phase",)
+    shown = {f"{kind} accuracy": _accuracy_map(diagram, kind) for kind in ("train", "test") if accuracies} | dict(
+        maps or {}
+    )
+    kinds = (*shown, None)  # None are the phases
     abreast = min(len(diagram.panels), _PANELS_ABREAST)
     rows = -(-len(diagram.panels) // abreast) * len(kinds)
     with style.context(STYLE):
@@ -41,12 +55,12 @@ def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Fi
             block, column = divmod(place, abreast)
             for row, kind in enumerate(kinds, start=block * len(kinds)):
                 axes = grid[row, column]
-                if kind == "phase":
+                if kind is None:
                     _draw_phases(axes, panel)
                 else:
-                    image = _draw_accuracies(axes, panel, kind)
+                    image = _draw_values(axes, shown[kind], place)
                     if column == 0:
-                        figure.colorbar(image, ax=grid[row], label=f"{kind} accuracy", shrink=0.9)
+                        figure.colorbar(image, ax=grid[row], label=kind, shrink=0.9)
                 if column == 0 and diagram.rows:
                     axes.set_ylabel(_axis_label(diagram.rows))
             grid[block * len(kinds), column].set_title(_panel_title(panel) or diagram.plan.name)
@@ -58,10 +72,16 @@ def draw_phase_diagram(diagram: PhaseDiagram, *, accuracies: bool = False) -> Fi
     return figure
 
 
-def _draw_accuracies(axes: Axes, panel: Panel, kind: str) -> AxesImage:
-    values = [[getattr(cell, f"{kind}_accuracy") for cell in cells] for cells in panel.cells]
+def _accuracy_map(diagram: PhaseDiagram, kind: str) -> ValueMap:
+    cells = [[[getattr(cell, f"{kind}_accuracy") for cell in row] for row in panel.cells] for panel in diagram.panels]
+    return ValueMap(np.array(cells, float))
+
+
+def _draw_values(axes: Axes, shown: ValueMap, panel: int) -> AxesImage:
     axes.grid(visible=False)
-    return axes.imshow(np.array(values, float), vmin=0, vmax=1, cmap="viridis", origin="lower", aspect="auto")
+    return axes.imshow(
+        shown.values[panel], vmin=shown.lowest, vmax=shown.highest, cmap="viridis", origin="lower", aspect="auto"
+    )
 
 
 _MISSING = "#ffffff"

@@ -141,7 +141,7 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
     axes = diagram_axes(plan)
     width, height = axes.size
     panels = math.prod(len(plan.axes[axis]) for axis in axes.panels)
-    cell_of = _cells_of_places(plan, axes)  # [places]: which cell of which panel
+    cell_of = cells_of_places(plan, axes)  # [places]: which cell of which panel
     codes = np.array([_CODES[cell.outcome] for cell in cells])
     shown = codes.copy()
     for places in _slices(plan).values() if refined else ():
@@ -229,7 +229,7 @@ def _slices(plan: Plan) -> dict[tuple[int, ...], dict[Place, int]]:
     return slices
 
 
-def _cells_of_places(plan: Plan, axes: DiagramAxes) -> npt.NDArray[np.int64]:
+def cells_of_places(plan: Plan, axes: DiagramAxes) -> npt.NDArray[np.int64]:
     """The cell of every place: column, then row, then panels, the first running fastest; seeds share a cell."""
     indices = np.unravel_index(np.arange(plan.size), [len(axis) for axis in plan.axes], order="F")
     cell = np.zeros(plan.size, np.int64)

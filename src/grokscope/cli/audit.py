@@ -1,0 +1,280 @@
+"""`grokscope audit`: which training labels a network finds suspicious, and how many of those are wrong."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.table import Table as TextTable
+
+from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
+from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.errors import GrokscopeError
+from grokscope.measure import Audit, audit_labels
+from grokscope.phases import Phase
+from grokscope.result import RunResult
+from grokscope.store import Store
+from grokscope.sweep.audits import SweepAudit, audit_sweep
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LOG_LINES = 10  # of progress, without a terminal
+_FIGURES = {  # of a score → heading
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "r_precision": "R-precision",
+    "threshold_precision": "answer ≠ label: precision",
+    "threshold_recall": "recall",
+}
+
+
+def audit(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="A run id, or the beginning of one; or analytic, the closed-form network (analytic:31:200 for p and "
+            "N). Its weights must be stored.",
+            show_default=False,
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Audit every finished run of this sweep that has stored weights, as a map."),
+    ] = None,
+    prune: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|none|FRACTION|ipr<X",
+            help="Which neurons of a two-layer network to take out for the pruned scores. auto: those below the valley "
+            "between two groups of IPR, if there are two.",
+        ),
+    ] = "auto",
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="cleanlab", help="Add cleanlab's scores; needs pip install 'grokscope\\[audit]'."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, help="Print so many of the most suspicious examples.")] = 0,
+    out: OutOption = None,
+    store: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank training examples by how wrong their labels look to the network, and compare with the labels that are wrong.
+
+    Scores are functions of the network's logits on its training set: margin (best other logit minus the label's), loss,
+    confidence (1 minus the label's probability), and for two-layer networks the first two again without the memorising
+    neurons. None of them knows which labels are wrong; the figures do.
+
+    [bold]Examples[/bold]
+
+    grokscope audit 41630c --top 20
+
+    grokscope audit 41630c --baseline cleanlab --out audit.png --out audit.csv
+
+    grokscope audit 41630c --prune "ipr<0.3" --json
+
+    grokscope audit --sweep fig3a --out map.png --out map.csv
+    """
+    check_outputs(out)
+    if (run is None) == (sweep is None):
+        raise GrokscopeError("name either a run, as in `grokscope audit 41630c`, or a sweep, with --sweep NAME")
+    if sweep is not None:
+        if top:
+            raise GrokscopeError("--top is for a single run; leave it out with --sweep")
+        _audit_sweep(Store(store, create=False), sweep, prune, baseline, out, as_json=as_json)
+    else:
+        assert run is not None
+        _audit_run(run, store, prune, baseline, top, out, as_json=as_json)
+
+
+def _audit_run(
+    run: str, store: Path, prune: str, baseline: str | None, top: int, out: list[Path] | None, *, as_json: bool
+) -> None:
+    result = load_network(run, store)
+    name = run if result.engine == "analytic" else result.run_id
+    found = audit_labels(result.spec, result.trained_weights(), result.dataset(), prune=prune, baseline=baseline)
+    if as_json:
+        typer.echo(json.dumps(_to_dict(name, result, found, top), allow_nan=False))
+        return
+    for line in _words(name, result, found, prune):
+        typer.echo(line)
+    _print(_score_table(found))
+    if top:
+        typer.echo(f"The most suspicious by {found.ranked_by}:")
+        _print(_top_table(found, top))
+
+    def draw() -> "Figure":
+        from grokscope.plots import draw_audit, settings_line
+
+        assert result.phase is not None
+        return draw_audit(found, f"{settings_line(result)}: {result.phase.label}")
+
+    write_outputs(out, f"{name.replace(':', '-')}-audit", draw, lambda: _example_table(found))
+
+
+def _words(name: str, result: RunResult, audit: Audit, prune: str) -> list[str]:
+    """What was audited, and what of it does not exist."""
+    assert result.phase is not None
+    wrong, examples, drawn = int(audit.wrong.sum()), len(audit.wrong), int(audit.dataset.corrupted.sum())
+    words = [f"{name}: {result.phase.label}. {wrong} of {examples} training labels are wrong."]
+    if drawn:
+        words[0] += f" Of {drawn} corrupted ones {audit.drawn_right} were drawn right by chance."
+    if not wrong:
+        words.append("Nothing is wrong, so there is nothing to find: the figures do not exist.")
+    elif wrong == examples:
+        words.append("Every label is wrong, so there is nothing to tell them from: AUROC does not exist.")
+    if not result.spec.model.two_layer:
+        words.append(f"No pruned scores: they need a two-layer network, and this is a {result.spec.model.describe()}.")
+    elif audit.pruning is None:
+        words.append("No pruned scores: --prune none.")
+    else:
+        words.append(f"Pruned: {audit.pruning.describe()}.")
+        if not audit.pruning.count:
+            words[-1] += " So the pruned scores are those of the whole network."
+    if not audit.scores["margin"].answers.flagged:
+        words.append("Its answers are the labels everywhere, so they flag none; the precision of that does not exist.")
+    return words
+
+
+def _to_dict(name: str, result: RunResult, audit: Audit, top: int) -> dict[str, object]:
+    """For JSON; what does not exist is null."""
+    assert result.phase is not None
+    pruning = audit.pruning
+    content: dict[str, object] = {
+        "run_id": name,
+        "phase": result.phase.value,
+        "examples": len(audit.wrong),
+        "corrupted": int(audit.dataset.corrupted.sum()),
+        "drawn_right": audit.drawn_right,
+        "wrong": int(audit.wrong.sum()),
+        "prune": pruning
+        and {"rule": pruning.rule, "neurons": pruning.count, "live": pruning.live, "ipr_below": pruning.below},
+        "ranked_by": audit.ranked_by,
+        "scores": {score: found.figures() for score, found in audit.scores.items()},
+    }
+    if top:
+        columns = {key: column[:top] for key, column in _ranked(audit).items()}
+        content["top"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return content
+
+
+def _example_table(audit: Audit) -> Table:
+    """One row for each training example, in the order of the training set."""
+    data, order = audit.dataset, audit.most_suspicious()
+    ranks = {int(example): rank for rank, example in enumerate(order, start=1)}
+    columns: Table = {
+        "m": data.train_pairs[:, 0].tolist(),
+        "n": data.train_pairs[:, 1].tolist(),
+        "label": data.train_labels.tolist(),
+        "predicted": audit.predicted.tolist(),
+        "truth": data.train_truth.tolist(),
+        "wrong": audit.wrong.astype(int).tolist(),
+        "corrupted": data.corrupted.astype(int).tolist(),
+    }
+    if audit.pruned_predicted is not None:
+        columns["pruned_predicted"] = audit.pruned_predicted.tolist()
+    return columns | {
+        **{name: score.values.tolist() for name, score in audit.scores.items()},
+        "rank": [ranks[example] for example in range(len(order))],
+    }
+
+
+def _ranked(audit: Audit) -> dict[str, list[object]]:
+    """The examples from the most suspicious on, with what a person wants to see of them."""
+    table, order = _example_table(audit), audit.most_suspicious().tolist()
+    shown = ["rank", "m", "n", "label", "predicted", "pruned_predicted", "truth", audit.ranked_by]
+    return {name: [table[name][example] for example in order] for name in shown if name in table}
+
+
+def _score_table(audit: Audit) -> TextTable:
+    table = TextTable(
+        Column("score", no_wrap=True), *(Column(head, justify="right") for head in _FIGURES.values()), box=None
+    )
+    for name, score in audit.scores.items():
+        table.add_row(name, *(_number(score.figures()[figure]) for figure in _FIGURES))
+    return table
+
+
+def _top_table(audit: Audit, count: int) -> TextTable:
+    ranked = _ranked(audit)
+    table = TextTable(*(Column(head.replace("_", " "), justify="right") for head in ranked), box=None)
+    for row in list(zip(*ranked.values(), strict=True))[:count]:
+        table.add_row(*(f"{value:.4f}" if isinstance(value, float) else str(value) for value in row))
+    return table
+
+
+def _audit_sweep(
+    store: Store, name: str, prune: str, baseline: str | None, out: list[Path] | None, *, as_json: bool
+) -> None:
+    with _progress(name) as on_run:
+        found = audit_sweep(store, name, prune=prune, baseline=baseline, on_run=on_run)
+    if as_json:
+        table = found.table()
+        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        typer.echo(json.dumps({"sweep": name, "prune": prune, "runs": rows}, allow_nan=False))
+        return
+    audited = sum(run.scores is not None for run in found.runs)
+    typer.echo(f"{name}: {audited} of {len(found.runs)} runs audited. Medians over the runs with wrong labels:")
+    _print(_phase_table(found))
+    reasons = [run.reason for run in found.runs if run.reason]
+    for reason in dict.fromkeys(reasons):
+        note(f"Not audited: {reasons.count(reason)} runs, {reason}")
+
+    def draw() -> "Figure":
+        from grokscope.plots import draw_audit_map
+
+        return draw_audit_map(found)
+
+    write_outputs(out, f"{name}-audit", draw, found.table)
+
+
+def _phase_table(found: SweepAudit) -> TextTable:
+    """What each phase tells: of every score the median AUROC, and of every network the median recall of its answers."""
+    networks = [name for name in ("margin", "pruned_margin") if name in found.score_names]
+    heads = [f"AUROC {name.replace('_', ' ')}" for name in found.score_names]
+    heads += [f"recall of {'pruned ' if name.startswith('pruned') else ''}answers" for name in networks]
+    wanted = [("auroc", name) for name in found.score_names] + [("threshold_recall", name) for name in networks]
+    table = TextTable(
+        Column("phase", no_wrap=True), *(Column(head, justify="right") for head in ["runs", *heads]), box=None
+    )
+    for phase in Phase:
+        scores = [run.scores for run in found.runs if run.scores and run.wrong and run.outcome == phase.value]
+        cells = []
+        for figure, name in wanted:
+            values = [value for own in scores if (value := own.get(name, {}).get(figure)) is not None]
+            cells.append(_number(median(values) if values else None))
+        if scores:
+            table.add_row(phase.label, str(len(scores)), *cells)
+    return table
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar in a terminal, a line now and then in a log, on standard error."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(f"Auditing {name}")
+
+        def on_run(done: int, total: int) -> None:
+            if not bar.disable:
+                bar.update(task, completed=done, total=total)
+            elif _LOG_LINES * done // total > _LOG_LINES * (done - 1) // total:
+                note(f"Audited {done} of {total} runs")
+
+        yield on_run
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _print(table: TextTable) -> None:
+    Console(width=None if Console().is_terminal else 160).print(table)
