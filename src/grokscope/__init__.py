@@ -7,7 +7,17 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
-from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
+from grokscope.measure import (
+    Measurement,
+    NeuronSpectra,
+    Pruning,
+    PruningCurve,
+    measure_network,
+    measure_pruning,
+    neuron_spectra,
+    pruning_curves,
+    pruning_orders,
+)
 from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
@@ -27,6 +37,8 @@ __all__ = [
     "NeuronSpectra",
     "OptimizerSpec",
     "Phase",
+    "Pruning",
+    "PruningCurve",
     "RunResult",
     "RunSpec",
     "SpecError",
@@ -39,7 +51,10 @@ __all__ = [
     "initial_weights",
     "make_dataset",
     "measure_network",
+    "measure_pruning",
     "neuron_spectra",
     "pruned",
+    "pruning_curves",
+    "pruning_orders",
     "run",
 ]
