@@ -10,6 +10,7 @@ import grokscope
 from grokscope.cli.demo import demo
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
+from grokscope.cli.prune import prune
 from grokscope.cli.runs import runs
 from grokscope.cli.show import show
 from grokscope.cli.status import status
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(show)
+app.command()(prune)
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)

@@ -19,10 +19,17 @@ from grokscope.randomness import Int64Array, Stream, permutation
 from grokscope.spec import Loss, ModelSpec, Operation
 from grokscope.tasks import Dataset
 
+ORDERS = {  # name → what goes first
+    "lowest_ipr": "lowest IPR first",
+    "highest_ipr": "highest IPR first",
+    "norm": "smallest weights first",  # norm of a neuron's row of U, row of V and column of W together
+    "norm_scale": "smallest |γ| first",  # of a Batch- or LayerNorm; networks without one have no such order
+    "random": "random order",
+}
 PRUNING_TOLERANCE = 0.01  # of test accuracy that may be lost
 BAND = (5, 95)  # percentiles of the random orders
 
-_VALUES_AT_ONCE = 2**20  # of [pairs, neurons]: any width fits in memory, and the default one in the cache
+_VALUES_AT_ONCE, _FEWEST_PAIRS = 2**17, 64  # of [pairs, neurons]: few enough for the cache, enough to be worth a call
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,10 +53,18 @@ class PruningCurve:
 
     @property
     def prunable(self) -> int:
-        """How many neurons can go, in this order, while test accuracy stays within 0.01 of that of all neurons."""
-        # Accuracies are fractions of whole examples: less than half of one is rounding.
-        lost = np.flatnonzero(self.test_accuracy < self.test_accuracy[0] - PRUNING_TOLERANCE - 1e-9)
-        return int(lost[0]) - 1 if len(lost) else len(self.test_accuracy) - 1
+        """The most neurons that can go, in this order, with test accuracy at most 0.01 below that of all neurons."""
+        return int(np.flatnonzero(self._retains())[-1])
+
+    @property
+    def prunable_throughout(self) -> int:
+        """The same without a dip on the way: how many go before test accuracy first falls by more than 0.01."""
+        return int(np.flatnonzero(~np.append(self._retains(), False))[0]) - 1
+
+    def _retains(self) -> npt.NDArray[np.bool_]:
+        """Whether test accuracy is that of all neurons less at most the tolerance, [N + 1]."""
+        # Accuracies are fractions of whole examples: what is much less than an example is rounding.
+        return np.asarray(self.test_accuracy >= self.test_accuracy[0] - PRUNING_TOLERANCE - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -118,8 +133,8 @@ def measure_pruning(
     drawn = [random_order(model.width, number, seed) for number in range(random_orders)]
     curves = pruning_curves(weights, model, dataset, [*named.values(), *drawn], loss)
     chance = curves[len(named) :]
+    mean = _over(chance, lambda values: np.asarray(values.mean(axis=0)))
     low, high = (_over(chance, partial(np.percentile, q=percent, axis=0)) for percent in BAND)
-    mean = _over(chance, partial(np.mean, axis=0))
     return Pruning(dict(zip(named, curves, strict=False)) | {"random": mean}, low, high)
 
 
@@ -143,7 +158,7 @@ def pruning_curves(
     _check_two_layer(model)
     checked = [_checked(order, model.width) for order in orders]
     tallies = [_Tally(model.width) for _ in checked]
-    size = max(1, _VALUES_AT_ONCE // model.width)
+    size = max(_FEWEST_PAIRS, _VALUES_AT_ONCE // model.width)
     for start in range(0, len(dataset.train_pairs), size):
         rows = slice(start, start + size)
         hidden = hidden_activations(weights, model.activation, dataset.train_pairs[rows])  # [size, N]
