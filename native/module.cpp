@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -185,7 +186,8 @@ private:
 };
 
 py::tuple evaluate_prefixes(const std::string& level, const FloatArray& hidden, const FloatArray& output,
-                            const IntArray& order, const IntArray& labels, const std::string& loss) {
+                            const IntArray& order, const IntArray& labels, const std::string& loss,
+                            const std::optional<FloatArray>& scale, const std::optional<FloatArray>& shift) {
     check_level(level);
     if (hidden.ndim() != 2 || output.ndim() != 2 || hidden.shape(1) != output.shape(1))
         throw std::invalid_argument("hidden and output must have the shapes [n, N] and [p, N]");
@@ -204,10 +206,15 @@ py::tuple evaluate_prefixes(const std::string& level, const FloatArray& hidden, 
             throw std::invalid_argument("order must name every neuron 0 … N - 1 once");
         seen[size_t(neuron)] = true;
     }
+    if (scale.has_value() != shift.has_value()) throw std::invalid_argument("a norm has both a scale and a shift");
+    for (const auto& vector : {scale, shift})
+        if (vector && (vector->ndim() != 1 || vector->shape(0) != width))
+            throw std::invalid_argument("scale and shift must have the shape [N]");
     py::array_t<uint16_t> predictions({width + 1, rows});
     FloatArray losses({width + 1, rows});
     const PrefixTask task{
         rows, width, outputs, hidden.data(), output.data(), order.data(), labels.data(),
+        scale ? scale->data() : nullptr, shift ? shift->data() : nullptr,
         choice<Loss>("loss", loss, {{"mse", Loss::mse}, {"cross-entropy", Loss::cross_entropy}}),
         predictions.mutable_data(), losses.mutable_data()};
     {
@@ -236,6 +243,7 @@ PYBIND11_MODULE(_native, module) {
     module.def("available_levels", &available_levels, "Instruction levels that this CPU has, the fastest last.");
     module.def("evaluate_prefixes", &evaluate_prefixes, py::arg("level"), py::arg("hidden").noconvert(),
                py::arg("output").noconvert(), py::arg("order").noconvert(), py::arg("labels").noconvert(), py::arg("loss"),
+               py::arg("scale").noconvert() = py::none(), py::arg("shift").noconvert() = py::none(),
                "Predictions and losses [N + 1, n] without the first 0 … N neurons of an order.");
     py::class_<PyTrainer>(module, "Trainer")
         .def(py::init([](const std::string& level, long modulus, long width, long depth, const std::string& activation,

@@ -4,87 +4,155 @@
 // whose logits stay in the first cache while all neurons are added to them, the last of the order first: that starts
 // from the empty network, and nothing cancels. A row is a lane of a vector, so neither the maximum nor the
 // sum of squares of a row has to be collected from lanes, and p need not be padded.
+//
+// LayerNorm couples neurons: its mean μ and deviation σ are over all N, where pruned ones count as 0. Then
+//
+//     logits = (Σ W_k γ_k h_k − μ Σ W_k γ_k) / σ + Σ W_k β_k
+//
+// and it is the sums that grow by one neuron at a time.
 
 constexpr int PREFIX_VECTORS = 2;  // more than one, because a row's maximum waits for itself; few enough for the registers
 constexpr long PREFIX_ROWS = PREFIX_VECTORS * VECTOR_FLOATS;
 
 typedef int32_t Integers __attribute__((vector_size(VECTOR_FLOATS * 4)));
 
-struct PrefixBlock {
-    Buffer logits, hidden;  // [p, PREFIX_ROWS] and, in pruning order, [N, PREFIX_ROWS]
-    float highest[PREFIX_ROWS], squares[PREFIX_ROWS];
-    int32_t place[PREFIX_ROWS];
-
-    PrefixBlock(long outputs, long width) : logits(outputs * PREFIX_ROWS), hidden(width * PREFIX_ROWS) {}
-};
-
-// Adds one neuron, of outputs w [p], and leaves each row's highest logit, its first place, and the sum of squares.
-// Without a neuron (null) only the latter.
-static void add_neuron(PrefixBlock& block, const float* h, const float* w, long outputs) {
-    Vector own[PREFIX_VECTORS], highest[PREFIX_VECTORS], squares[PREFIX_VECTORS];
-    Integers place[PREFIX_VECTORS];
-    float* f = block.logits.data();
-    for (int v = 0; v < PREFIX_VECTORS; v++) {
-        own[v] = h ? load(h + v * VECTOR_FLOATS) : Vector{};
-        highest[v] = Vector{} - std::numeric_limits<float>::infinity();
-        squares[v] = Vector{};
-        place[v] = Integers{};
+template <bool LAYER>
+class PrefixBlock {
+public:
+    PrefixBlock(const PrefixTask& task)
+        : task_(task),
+          columns_(task.width * task.outputs),
+          hidden_(task.width * PREFIX_ROWS),
+          sums_(task.outputs * PREFIX_ROWS),
+          normalised_(LAYER ? task.outputs * PREFIX_ROWS : 0),
+          scales_(task.outputs),
+          shifts_(task.outputs) {
+        for (long q = 0; q < task.outputs; q++)
+            for (long k = 0; k < task.width; k++)
+                columns_.data()[k * task.outputs + q] = task.output[q * task.width + task.order[k]];
     }
-    for (int32_t q = 0; q < outputs; q++, f += PREFIX_ROWS) {
-        const float weight = h ? w[q] : 0.0f;
-        const Integers here = Integers{} + q;
-#pragma GCC unroll 4
-        for (int v = 0; v < PREFIX_VECTORS; v++) {
-            const Vector next = load(f + v * VECTOR_FLOATS) + own[v] * weight;
-            store(f + v * VECTOR_FLOATS, next);
-            place[v] = next > highest[v] ? here : place[v];  // not ≥: the first of equal maxima stays
-            highest[v] = next > highest[v] ? next : highest[v];
-            squares[v] += next * next;
+
+    // All prefixes of rows start … start + rows − 1; what lanes beyond them hold is never read.
+    void evaluate(long start, long rows) {
+        const long N = task_.width;
+        for (long i = 0; i < rows; i++)
+            for (long k = 0; k < N; k++)
+                hidden_.data()[k * PREFIX_ROWS + i] = task_.hidden[(start + i) * N + task_.order[k]];
+        sums_.clear();
+        scales_.clear();
+        shifts_.clear();
+        for (long i = 0; i < PREFIX_ROWS; i++) {
+            total_[i] = total_squares_[i] = 0;
+            mean_[i] = inverse_[i] = 0;  // of no neuron there is nothing to normalise
+        }
+        for (long pruned = N; pruned >= 0; pruned--) {
+            if constexpr (LAYER)
+                if (pruned < N) add_to_norm(pruned);
+            add_neuron(pruned);
+            if (task_.loss == Loss::cross_entropy) sum_powers();
+            record(pruned * task_.rows + start, start, rows);
         }
     }
-    for (int v = 0; v < PREFIX_VECTORS; v++) {
-        store(block.highest + v * VECTOR_FLOATS, highest[v]);
-        store(block.squares + v * VECTOR_FLOATS, squares[v]);
-        std::memcpy(block.place + v * VECTOR_FLOATS, &place[v], sizeof place[v]);
-    }
-}
 
-// Σ exp(f − highest) of each row.
-static void sum_powers(const PrefixBlock& block, long outputs, float* totals) {
-    for (long i = 0; i < PREFIX_ROWS; i++) totals[i] = 0;
-    const float* f = block.logits.data();
-    for (long q = 0; q < outputs; q++, f += PREFIX_ROWS)
-        for (long i = 0; i < PREFIX_ROWS; i++) totals[i] += exp_negative(f[i] - block.highest[i]);
+private:
+    float* logits() { return LAYER ? normalised_.data() : sums_.data(); }  // [p, PREFIX_ROWS]
+
+    // What the norm's statistics, its scales and its shifts gain by the neuron in this place of the order.
+    void add_to_norm(long k) {
+        const float *h = hidden_.data() + k * PREFIX_ROWS, *w = columns_.data() + k * task_.outputs;
+        const float scale = task_.scale[task_.order[k]], shift = task_.shift[task_.order[k]];
+        for (long i = 0; i < PREFIX_ROWS; i++) {
+            total_[i] += double(h[i]);  // double, because the variance is a difference of these
+            total_squares_[i] += double(h[i]) * double(h[i]);
+            const double average = total_[i] / double(task_.width), square = total_squares_[i] / double(task_.width);
+            // Rounding may leave less than nothing where all activations are the same.
+            const double variance = std::max(square - average * average, 0.0);
+            mean_[i] = float(average);
+            inverse_[i] = float(1 / std::sqrt(variance + double(NORM_EPSILON)));
+        }
+        for (long q = 0; q < task_.outputs; q++) scales_.data()[q] += w[q] * scale;
+        for (long q = 0; q < task_.outputs; q++) shifts_.data()[q] += w[q] * shift;
+    }
+
+    // Adds the neuron in this place of the order, none beyond the last, and finds each row's highest logit, its first place,
+    // and the sum of squares.
+    void add_neuron(long k) {
+        const bool none = k == task_.width;
+        Vector own[PREFIX_VECTORS], mean[PREFIX_VECTORS], inverse[PREFIX_VECTORS];
+        Vector highest[PREFIX_VECTORS], squares[PREFIX_VECTORS];
+        Integers place[PREFIX_VECTORS];
+        for (int v = 0; v < PREFIX_VECTORS; v++) {
+            own[v] = none ? Vector{} : load(hidden_.data() + k * PREFIX_ROWS + v * VECTOR_FLOATS);
+            if (LAYER && !none) own[v] *= task_.scale[task_.order[k]];
+            mean[v] = load(mean_ + v * VECTOR_FLOATS);
+            inverse[v] = load(inverse_ + v * VECTOR_FLOATS);
+            highest[v] = Vector{} - std::numeric_limits<float>::infinity();
+            squares[v] = Vector{};
+            place[v] = Integers{};
+        }
+        const float* w = columns_.data() + (none ? 0 : k * task_.outputs);
+        float *sums = sums_.data(), *shown = logits();
+        for (int32_t q = 0; q < task_.outputs; q++, sums += PREFIX_ROWS, shown += PREFIX_ROWS) {
+            const Integers here = Integers{} + q;
+#pragma GCC unroll 4
+            for (int v = 0; v < PREFIX_VECTORS; v++) {
+                Vector next = load(sums + v * VECTOR_FLOATS) + own[v] * w[q];
+                store(sums + v * VECTOR_FLOATS, next);
+                if constexpr (LAYER) {
+                    next = (next - mean[v] * scales_.data()[q]) * inverse[v] + shifts_.data()[q];
+                    store(shown + v * VECTOR_FLOATS, next);
+                }
+                place[v] = next > highest[v] ? here : place[v];  // not ≥: the first of equal maxima stays
+                highest[v] = next > highest[v] ? next : highest[v];
+                squares[v] += next * next;
+            }
+        }
+        for (int v = 0; v < PREFIX_VECTORS; v++) {
+            store(highest_ + v * VECTOR_FLOATS, highest[v]);
+            store(squares_ + v * VECTOR_FLOATS, squares[v]);
+            std::memcpy(place_ + v * VECTOR_FLOATS, &place[v], sizeof place[v]);
+        }
+    }
+
+    // Σ exp(f − highest) of each row.
+    void sum_powers() {
+        for (long i = 0; i < PREFIX_ROWS; i++) powers_[i] = 0;
+        const float* f = logits();
+        for (long q = 0; q < task_.outputs; q++, f += PREFIX_ROWS)
+            for (long i = 0; i < PREFIX_ROWS; i++) powers_[i] += exp_negative(f[i] - highest_[i]);
+    }
+
+    void record(long place, long start, long rows) {
+        for (long i = 0; i < rows; i++) {
+            const double own = logits()[task_.labels[start + i] * PREFIX_ROWS + i];
+            const double mse = (double(squares_[i]) - 2 * own + 1) / double(task_.outputs);  // Σ(f − e_y)² / p
+            task_.predictions[place + i] = uint16_t(place_[i]);
+            task_.losses[place + i] =
+                float(task_.loss == Loss::mse ? mse : std::log(double(powers_[i])) + double(highest_[i]) - own);
+        }
+    }
+
+    const PrefixTask& task_;
+    Buffer columns_, hidden_;     // in pruning order: columns of W [N, p], activations [N, PREFIX_ROWS]
+    Buffer sums_, normalised_;    // Σ W h, or Σ W γ h and what LayerNorm makes of it [p, PREFIX_ROWS]
+    Buffer scales_, shifts_;      // Σ W γ and Σ W β [p]
+    double total_[PREFIX_ROWS], total_squares_[PREFIX_ROWS];  // Σ h and Σ h²
+    float mean_[PREFIX_ROWS], inverse_[PREFIX_ROWS];          // μ and 1/σ
+    float highest_[PREFIX_ROWS], squares_[PREFIX_ROWS], powers_[PREFIX_ROWS];
+    int32_t place_[PREFIX_ROWS];
+};
+
+template <bool LAYER>
+static void evaluate_blocks(const PrefixTask& task) {
+    PrefixBlock<LAYER> block(task);
+    for (long start = 0; start < task.rows; start += PREFIX_ROWS)
+        block.evaluate(start, std::min(PREFIX_ROWS, task.rows - start));
 }
 
 static void evaluate_prefixes(const PrefixTask& task) {
     const FlushDenormals flush;
-    const long N = task.width, p = task.outputs;
-    Buffer columns(N * p);  // of W, in pruning order
-    for (long q = 0; q < p; q++)
-        for (long k = 0; k < N; k++) columns.data()[k * p + q] = task.output[q * N + task.order[k]];
-    PrefixBlock block(p, N);
-    float totals[PREFIX_ROWS];
-    for (long start = 0; start < task.rows; start += PREFIX_ROWS) {
-        const long rows = std::min(PREFIX_ROWS, task.rows - start);  // in lanes beyond them stays what was there before
-        for (long i = 0; i < rows; i++)
-            for (long k = 0; k < N; k++)
-                block.hidden.data()[k * PREFIX_ROWS + i] = task.hidden[(start + i) * N + task.order[k]];
-        block.logits.clear();
-        for (long pruned = N; pruned >= 0; pruned--) {
-            const bool empty = pruned == N;
-            add_neuron(block, empty ? nullptr : block.hidden.data() + pruned * PREFIX_ROWS,
-                       empty ? nullptr : columns.data() + pruned * p, p);
-            if (task.loss == Loss::cross_entropy) sum_powers(block, p, totals);
-            uint16_t* predictions = task.predictions + pruned * task.rows + start;
-            float* losses = task.losses + pruned * task.rows + start;
-            for (long i = 0; i < rows; i++) {
-                const double own = block.logits.data()[task.labels[start + i] * PREFIX_ROWS + i];
-                predictions[i] = uint16_t(block.place[i]);
-                losses[i] = float(task.loss == Loss::mse
-                                      ? (double(block.squares[i]) - 2 * own + 1) / double(p)  // Σ(f − e_y)² / p
-                                      : std::log(double(totals[i])) + double(block.highest[i]) - own);
-            }
-        }
-    }
+    if (task.scale)
+        evaluate_blocks<true>(task);
+    else
+        evaluate_blocks<false>(task);
 }

@@ -153,6 +153,7 @@ struct PrefixTask {
     long rows, width, outputs;
     const float *hidden, *output;   // [rows, N], [p, N]
     const int64_t *order, *labels;  // [N], [rows]
+    const float *scale, *shift;     // [N] each, of a LayerNorm; null if there is none
     Loss loss;
     uint16_t* predictions;  // [N + 1, rows]
     float* losses;          // [N + 1, rows]

@@ -14,6 +14,8 @@ def evaluate_prefixes(
     order: npt.NDArray[np.int64],
     labels: npt.NDArray[np.int64],
     loss: str,
+    scale: npt.NDArray[np.float32] | None = None,
+    shift: npt.NDArray[np.float32] | None = None,
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]]: ...
 
 class Trainer:

@@ -17,9 +17,10 @@ assert kernel is not None
 LEVELS, evaluate_prefixes = kernel.available_levels(), kernel.evaluate_prefixes
 
 
-def drawn(seed: int, n: int, width: int, p: int) -> dict[str, Any]:
+def drawn(seed: int, n: int, width: int, p: int, norm: bool = False) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
-    return {
+    scales = {name: generator.normal(size=width).astype(np.float32) for name in ("scale", "shift")} if norm else {}
+    return scales | {
         "hidden": generator.normal(size=(n, width)).astype(np.float32),
         "output": generator.normal(size=(p, width)).astype(np.float32),
         "order": generator.permutation(width),
@@ -43,10 +44,11 @@ def losses_of(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64], lo
     seed=st.integers(0, 2**32 - 1),
     level=st.sampled_from(LEVELS),
     loss=st.sampled_from(["mse", "cross-entropy"]),
+    norm=st.booleans(),
 )
 @settings(max_examples=60)
-def test_every_prefix_at_any_shape(n: int, width: int, p: int, seed: int, level: str, loss: Loss) -> None:
-    case = drawn(seed, n, width, p)
+def test_every_prefix_at_any_shape(n: int, width: int, p: int, seed: int, level: str, loss: Loss, norm: bool) -> None:
+    case = drawn(seed, n, width, p, norm)
     predictions, losses = evaluate_prefixes(level=level, loss=loss, **case)
     twin = in_numpy(**case, loss=loss)
     assert predictions.shape == losses.shape == twin.predictions.shape == (width + 1, n)
@@ -54,7 +56,11 @@ def test_every_prefix_at_any_shape(n: int, width: int, p: int, seed: int, level:
     np.testing.assert_allclose(losses, twin.losses, rtol=2e-5, atol=2e-5)
     for pruned in range(width + 1):
         left = case["order"][pruned:]
-        logits = case["hidden"][:, left].astype(np.float64) @ case["output"][:, left].T  # [n, p]
+        hidden = np.where(np.isin(np.arange(width), left), case["hidden"], 0).astype(np.float64)  # [n, N]
+        if norm:
+            hidden = (hidden - hidden.mean(axis=1, keepdims=True)) / np.sqrt(hidden.var(axis=1, keepdims=True) + 1e-5)
+            hidden = hidden * case["scale"] + case["shift"]
+        logits = hidden[:, left] @ case["output"][:, left].T  # [n, p]
         for said in (predictions[pruned], twin.predictions[pruned]):
             # What is said has the highest logit, or one that rounding cannot tell from it.
             assert (logits[np.arange(n), said] >= logits.max(axis=1, initial=-np.inf) - 1e-4).all()
@@ -99,6 +105,8 @@ def test_large_logits_have_a_finite_cross_entropy(level: str) -> None:
         ({"labels": np.array([0, 1, 2, 0])}, "labels"),
         ({"labels": np.array([0, 1, 2, 0, 3])}, "labels"),
         ({"labels": np.array([0, 1, 2, 0, -1])}, "labels"),
+        ({"scale": np.zeros(4, np.float32)}, "both a scale and a shift"),
+        ({"scale": np.zeros(4, np.float32), "shift": np.zeros(3, np.float32)}, "scale and shift"),
         ({"loss": "hinge"}, "loss"),
         ({"level": "avx3"}, "level"),
     ],
@@ -110,9 +118,9 @@ def test_what_does_not_fit_is_refused(changed: dict[str, Any], message: str) -> 
         evaluate_prefixes(**case | changed)
 
 
-@pytest.mark.parametrize("name", ["hidden", "output", "order", "labels"])
+@pytest.mark.parametrize("name", ["hidden", "output", "order", "labels", "scale", "shift"])
 def test_other_types_and_strides_are_refused(name: str) -> None:
-    case = drawn(0, 4, 4, 4) | {"level": LEVELS[0], "loss": "mse"}
+    case = drawn(0, 4, 4, 4, norm=True) | {"level": LEVELS[0], "loss": "mse"}
     with pytest.raises(TypeError):
         evaluate_prefixes(**case | {name: case[name].astype(np.int32)})
     with pytest.raises(TypeError):

@@ -66,31 +66,56 @@ def evaluate_prefixes(
     >>> said.predictions[0].tolist(), said.predictions[200].tolist()  # all neurons, and none: the first of equal logits
     ([7, 7], [0, 0])
     """
-    if model.norm == "layer":
-        return _with_layer_norm(weights, hidden, order, labels, loss)
+    norm = (weights["norm_scale"], weights["norm_shift"]) if model.norm == "layer" else None
     if model.norm == "batch":
         hidden = _batch_normalised(weights, hidden)
     kernel = native_module()
     if kernel is None:
-        return in_numpy(hidden, weights["W"], order, labels, loss)
-    output = np.ascontiguousarray(weights["W"])
-    return Prefixes(*kernel.evaluate_prefixes(instruction_level(), hidden, output, order, labels, loss))
+        return in_numpy(hidden, weights["W"], order, labels, loss, *(norm or ()))
+    arrays = (hidden, np.ascontiguousarray(weights["W"]), order, labels)
+    return Prefixes(*kernel.evaluate_prefixes(instruction_level(), *arrays, loss, *(norm or ())))
 
 
 def in_numpy(
-    hidden: npt.NDArray[np.float32], output: npt.NDArray[np.float32], order: Int64Array, labels: Int64Array, loss: Loss
+    hidden: Floats,
+    output: Floats,
+    order: Int64Array,
+    labels: Int64Array,
+    loss: Loss,
+    scale: Floats | None = None,
+    shift: Floats | None = None,
 ) -> Prefixes:
-    """What the compiled kernel does, more slowly: logits are sums of output [p, N] times hidden [n, N] over neurons."""
-    n, N = hidden.shape
-    found = _empty(n, N)
+    """What the compiled kernel does, more slowly.
+
+    Logits are sums over neurons of output [p, N] times hidden [n, N]; with scale and shift [N], of a LayerNorm, hidden
+    is normalised first.
+    """
+    (n, N), p = hidden.shape, len(output)
+    scaled = output if scale is None else output * scale  # [p, N]
+    shifted = np.zeros_like(output) if shift is None else output * shift  # [p, N]
+    found = Prefixes(np.empty((N + 1, n), np.uint16), np.empty((N + 1, n), np.float32))
     for start in range(0, n, _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
-        logits = np.zeros((len(labels[rows]), len(output)), np.float32)  # [rows, p]
-        _record(found, N, rows, logits, labels, loss)
-        for pruned in range(N - 1, -1, -1):
-            k = order[pruned]
-            logits += np.multiply.outer(hidden[rows, k], output[:, k])
-            _record(found, pruned, rows, logits, labels, loss)
+        own = hidden[rows].astype(np.float64)  # [rows, N]
+        sums = np.zeros((len(own), p))  # Σ W h, or Σ W γ h  [rows, p]
+        scales, shifts = np.zeros(p), np.zeros(p)  # Σ W γ and Σ W β  [p]
+        total, squares = np.zeros(len(own)), np.zeros(len(own))  # Σ h and Σ h²  [rows]
+        for pruned in range(N, -1, -1):
+            if pruned < N:
+                k = order[pruned]
+                sums += np.multiply.outer(own[:, k], scaled[:, k])
+                scales += scaled[:, k]
+                shifts += shifted[:, k]
+                total += own[:, k]
+                squares += own[:, k] ** 2
+            logits = sums
+            if scale is not None:
+                mean = total / N
+                # Rounding may leave less than nothing where all activations are the same.
+                deviation = np.sqrt(np.maximum(squares / N - mean**2, 0) + NORM_EPSILON)  # [rows]
+                logits = (sums - np.multiply.outer(mean, scales)) / deviation[:, None] + shifts  # [rows, p]
+            found.predictions[pruned, rows] = logits.argmax(axis=1)
+            found.losses[pruned, rows] = _losses(logits, labels[rows], loss)
     return found
 
 
@@ -101,47 +126,10 @@ def _batch_normalised(weights: Weights, hidden: npt.NDArray[np.float32]) -> npt.
     return ((hidden - weights["norm_mean"]) * scale + weights["norm_shift"]).astype(np.float32)
 
 
-def _with_layer_norm(
-    weights: Weights, hidden: npt.NDArray[np.float32], order: Int64Array, labels: Int64Array, loss: Loss
-) -> Prefixes:
-    n, N = hidden.shape
-    output = weights["W"].astype(np.float64)  # [p, N]
-    scaled, shifted = output * weights["norm_scale"], output * weights["norm_shift"]  # [p, N] each
-    found = _empty(n, N)
-    for start in range(0, n, _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        own = hidden[rows].astype(np.float64)  # [rows, N]
-        summed = np.zeros((len(own), len(output)))  # Σ W γ h  [rows, p]
-        scales, shifts = np.zeros(len(output)), np.zeros(len(output))  # Σ W γ and Σ W β  [p]
-        total, squares = np.zeros(len(own)), np.zeros(len(own))  # Σ h and Σ h²  [rows]
-        for pruned in range(N, -1, -1):
-            if pruned < N:
-                k = order[pruned]
-                summed += np.multiply.outer(own[:, k], scaled[:, k])
-                scales += scaled[:, k]
-                shifts += shifted[:, k]
-                total += own[:, k]
-                squares += own[:, k] ** 2
-            mean = total / N
-            # Rounding may leave less than nothing where all activations are the same.
-            deviation = np.sqrt(np.maximum(squares / N - mean**2, 0) + NORM_EPSILON)  # [rows]
-            logits = (summed - np.multiply.outer(mean, scales)) / deviation[:, None] + shifts  # [rows, p]
-            _record(found, pruned, rows, logits, labels, loss)
-    return found
-
-
-def _empty(examples: int, neurons: int) -> Prefixes:
-    shape = (neurons + 1, examples)
-    return Prefixes(np.empty(shape, np.uint16), np.empty(shape, np.float32))
-
-
-def _record(found: Prefixes, pruned: int, rows: slice, logits: Floats, labels: Int64Array, loss: Loss) -> None:
-    """Write down what logits [rows, p] say, about these rows, without this many neurons."""
-    own = logits[np.arange(len(logits)), labels[rows]]  # [rows]
-    highest = logits.max(axis=1)  # [rows]
-    found.predictions[pruned, rows] = logits.argmax(axis=1)
+def _losses(logits: Floats, labels: Int64Array, loss: Loss) -> Floats:
+    """Of each row of logits [rows, p]."""
+    own = logits[np.arange(len(logits)), labels]  # [rows]
     if loss == "mse":
-        found.losses[pruned, rows] = (np.square(logits).sum(axis=1) - 2 * own + 1) / logits.shape[1]
-    else:
-        powers = np.exp(logits - highest[:, None]).sum(axis=1)
-        found.losses[pruned, rows] = np.log(powers) + highest - own
+        return np.asarray((np.square(logits).sum(axis=1) - 2 * own + 1) / logits.shape[1])
+    highest = logits.max(axis=1)  # [rows]
+    return np.asarray(np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest - own)
