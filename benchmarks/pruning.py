@@ -1,7 +1,8 @@
 """`python -m benchmarks.pruning`: all prefixes of one pruning order, against one evaluation of the module for each.
 
 Trains nothing: how long it takes depends on the shapes only. The direct way is timed on a few prefixes spread over the
-order, and in turns with the fast one; medians are compared. Both use one thread. Writes benchmarks/pruning.json.
+order, and in turns with the fast one; medians are compared. Both use one thread, and seconds are those of the CPU, so
+that other work on the machine does not count. Writes benchmarks/pruning.json.
 """
 
 import json
@@ -34,25 +35,25 @@ def measured(spec: RunSpec) -> dict[str, float]:
     order, N = pruning_orders(weights)["lowest_ipr"], spec.model.width
     at_once, one_by_one = [], []
     for _ in range(ROUNDS):
-        started = time.perf_counter()
+        started = time.process_time()
         pruning_curves(weights, spec.model, data, [order], spec.training.loss)
-        at_once.append(time.perf_counter() - started)
-        started = time.perf_counter()
+        at_once.append(time.process_time() - started)
+        started = time.process_time()
         for count in range(0, N, N // PREFIXES_OF_A_ROUND):
             network = make_network(spec.model, pruned(weights, order[:count]))
             evaluate(network, data.train_pairs, data.train_labels, spec.training.loss)
             evaluate(network, data.test_pairs, data.test_labels, spec.training.loss)
         evaluated = len(range(0, N, N // PREFIXES_OF_A_ROUND))
-        one_by_one.append((time.perf_counter() - started) / evaluated * (N + 1))
+        one_by_one.append((time.process_time() - started) / evaluated * (N + 1))
     seconds, direct = statistics.median(at_once), statistics.median(one_by_one)
     return {"seconds": seconds, "direct_seconds": direct, "ratio": direct / seconds}
 
 
 def command_seconds(spec: RunSpec) -> float:
     """All that the command computes by default: every order, twenty of them random."""
-    started = time.perf_counter()
+    started = time.process_time()
     measure_pruning(initial_weights(spec.model, spec.task.modulus), spec.model, make_dataset(spec.task))
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def main() -> None:

@@ -2,6 +2,9 @@
 
 import csv
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,3 +114,15 @@ def test_a_panel_for_each_order(tiny: RunSpec, fields: dict[str, object], panels
         assert ("corrupted: as trained" in drawn) == bool(corruption)
         assert any((np.asarray(line.get_ydata()) == 1 - corruption).all() for line in axes.lines)
     assert [len(axes.collections) > 0 for axes in figure.axes] == [False] * (panels - 1) + [True]
+
+
+def test_the_page_on_pruning(tmp_path: Path) -> None:
+    """Its Python runs, its flags exist, and it explains every column."""
+    page = (Path(__file__).parents[2] / "docs" / "pruning.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    shown = grokscope("train", "--help", cwd=tmp_path).stdout + grokscope("prune", "--help", cwd=tmp_path).stdout
+    for flag in set(re.findall(r"--[a-z][a-z-]+", page)):
+        assert flag in shown
+    for column in LISTS | {"pruned", "number_throughout", "fraction_throughout"}:
+        assert f"`{column}`" in page
