@@ -31,6 +31,7 @@ sanitize: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.sweeps
+	$(BIN)/python -m benchmarks.pruning
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ HEADERS = [
     "deep.hpp",
     "full_grid.hpp",
     "peak.hpp",
+    "prefixes.hpp",
 ]
 
 # No -ffast-math: a level gives the same results on every machine. Without errno and traps, square roots vectorise.

@@ -16,9 +16,11 @@ namespace grokscope {
 namespace avx2 {
 #include "kernel.hpp"
 #include "peak.hpp"
+#include "prefixes.hpp"
 }
 
 double fma_peak_avx2(double seconds) { return avx2::fma_peak(seconds); }
+void evaluate_prefixes_avx2(const PrefixTask& task) { avx2::evaluate_prefixes(task); }
 
 std::unique_ptr<Trainer> make_trainer_avx2(const Config& config, const Examples& training) {
     return std::make_unique<avx2::LevelTrainer>(config, training);
@@ -29,5 +31,6 @@ std::unique_ptr<Trainer> make_trainer_avx2(const Config& config, const Examples&
 #endif
 #else
 double grokscope::fma_peak_avx2(double) { return 0; }
+void grokscope::evaluate_prefixes_avx2(const PrefixTask&) {}
 std::unique_ptr<grokscope::Trainer> grokscope::make_trainer_avx2(const Config&, const Examples&) { return nullptr; }
 #endif

@@ -16,9 +16,11 @@ namespace grokscope {
 namespace avx512 {
 #include "kernel.hpp"
 #include "peak.hpp"
+#include "prefixes.hpp"
 }
 
 double fma_peak_avx512(double seconds) { return avx512::fma_peak(seconds); }
+void evaluate_prefixes_avx512(const PrefixTask& task) { avx512::evaluate_prefixes(task); }
 
 std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Examples& training) {
     return std::make_unique<avx512::LevelTrainer>(config, training);
@@ -29,5 +31,6 @@ std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Example
 #endif
 #else
 double grokscope::fma_peak_avx512(double) { return 0; }
+void grokscope::evaluate_prefixes_avx512(const PrefixTask&) {}
 std::unique_ptr<grokscope::Trainer> grokscope::make_trainer_avx512(const Config&, const Examples&) { return nullptr; }
 #endif

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -184,6 +185,47 @@ private:
     std::mutex busy_;
 };
 
+py::tuple evaluate_prefixes(const std::string& level, const FloatArray& hidden, const FloatArray& output,
+                            const IntArray& order, const IntArray& labels, const std::string& loss,
+                            const std::optional<FloatArray>& scale, const std::optional<FloatArray>& shift) {
+    check_level(level);
+    if (hidden.ndim() != 2 || output.ndim() != 2 || hidden.shape(1) != output.shape(1))
+        throw std::invalid_argument("hidden and output must have the shapes [n, N] and [p, N]");
+    const long rows = hidden.shape(0), width = hidden.shape(1), outputs = output.shape(0);
+    if (outputs < 1 || outputs > 65535) throw std::invalid_argument("there must be 1 … 65535 outputs");
+    if (labels.ndim() != 1 || labels.shape(0) != rows)
+        throw std::invalid_argument("labels must have the shape [n] of the rows");
+    for (long i = 0; i < rows; i++)
+        if (labels.data()[i] < 0 || labels.data()[i] >= outputs)
+            throw std::invalid_argument("labels must lie in 0 … p - 1");
+    std::vector<bool> seen(size_t(width), false);
+    if (order.ndim() != 1 || order.shape(0) != width) throw std::invalid_argument("order must have the shape [N]");
+    for (long k = 0; k < width; k++) {
+        const int64_t neuron = order.data()[k];
+        if (neuron < 0 || neuron >= width || seen[size_t(neuron)])
+            throw std::invalid_argument("order must name every neuron 0 … N - 1 once");
+        seen[size_t(neuron)] = true;
+    }
+    if (scale.has_value() != shift.has_value()) throw std::invalid_argument("a norm has both a scale and a shift");
+    for (const auto& vector : {scale, shift})
+        if (vector && (vector->ndim() != 1 || vector->shape(0) != width))
+            throw std::invalid_argument("scale and shift must have the shape [N]");
+    py::array_t<uint16_t> predictions({width + 1, rows});
+    FloatArray losses({width + 1, rows});
+    const PrefixTask task{
+        rows, width, outputs, hidden.data(), output.data(), order.data(), labels.data(),
+        scale ? scale->data() : nullptr, shift ? shift->data() : nullptr,
+        choice<Loss>("loss", loss, {{"mse", Loss::mse}, {"cross-entropy", Loss::cross_entropy}}),
+        predictions.mutable_data(), losses.mutable_data()};
+    {
+        const py::gil_scoped_release release;
+        level == "avx512" ? evaluate_prefixes_avx512(task)
+        : level == "avx2" ? evaluate_prefixes_avx2(task)
+                          : evaluate_prefixes_plain(task);
+    }
+    return py::make_tuple(predictions, losses);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
@@ -199,6 +241,10 @@ PYBIND11_MODULE(_native, module) {
         },
         py::arg("level"), py::arg("seconds"), "GFLOP/s of multiply-adds in the registers of one core.");
     module.def("available_levels", &available_levels, "Instruction levels that this CPU has, the fastest last.");
+    module.def("evaluate_prefixes", &evaluate_prefixes, py::arg("level"), py::arg("hidden").noconvert(),
+               py::arg("output").noconvert(), py::arg("order").noconvert(), py::arg("labels").noconvert(), py::arg("loss"),
+               py::arg("scale").noconvert() = py::none(), py::arg("shift").noconvert() = py::none(),
+               "Predictions and losses [N + 1, n] without the first 0 … N neurons of an order.");
     py::class_<PyTrainer>(module, "Trainer")
         .def(py::init([](const std::string& level, long modulus, long width, long depth, const std::string& activation,
                          const std::string& loss, const std::string& norm, const std::string& optimizer,

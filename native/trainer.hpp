@@ -147,6 +147,21 @@ double fma_peak_plain(double seconds);
 double fma_peak_avx2(double seconds);
 double fma_peak_avx512(double seconds);
 
+// A network's output layer, the hidden activations of some rows, and the order in which its neurons are pruned. Prefix j is
+// the network without the first j neurons of the order: 0 … N.
+struct PrefixTask {
+    long rows, width, outputs;
+    const float *hidden, *output;   // [rows, N], [p, N]
+    const int64_t *order, *labels;  // [N], [rows]
+    const float *scale, *shift;     // [N] each, of a LayerNorm; null if there is none
+    Loss loss;
+    uint16_t* predictions;  // [N + 1, rows]
+    float* losses;          // [N + 1, rows]
+};
+void evaluate_prefixes_plain(const PrefixTask& task);
+void evaluate_prefixes_avx2(const PrefixTask& task);
+void evaluate_prefixes_avx512(const PrefixTask& task);
+
 // One for each level of instructions; null if it was not compiled for this architecture.
 std::unique_ptr<Trainer> make_trainer_plain(const Config&, const Examples& training);
 std::unique_ptr<Trainer> make_trainer_avx2(const Config&, const Examples& training);

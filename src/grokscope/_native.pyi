@@ -7,6 +7,16 @@ import numpy.typing as npt
 
 def available_levels() -> list[str]: ...
 def fma_peak(level: str, seconds: float) -> float: ...
+def evaluate_prefixes(
+    level: str,
+    hidden: npt.NDArray[np.float32],
+    output: npt.NDArray[np.float32],
+    order: npt.NDArray[np.int64],
+    labels: npt.NDArray[np.int64],
+    loss: str,
+    scale: npt.NDArray[np.float32] | None = None,
+    shift: npt.NDArray[np.float32] | None = None,
+) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]]: ...
 
 class Trainer:
     def __init__(

@@ -17,6 +17,7 @@ The function is Philox4x32-10 (Salmon et al., 2011). Its key is the seed (low an
     BATCHES  example         0         epoch   3
     DROPOUT  neuron // 8     example   step    4 + 16 · layer
     ANALYTIC neuron          0 or 1    0       5                  frequencies, phases
+    PRUNING  neuron          0         order   6                  random orders, counted from 0
 
 where `example` is the place m·p + n of the pair (m, n) in the full grid, so that it does not depend on the
 split, and steps count from 1. The tensors 0, 1, 2 of an MLP are U, V and W, and 3, 4, … are H2, H3, …; those of a
@@ -50,6 +51,7 @@ class Stream(IntEnum):
     BATCHES = 3
     DROPOUT = 4
     ANALYTIC = 5
+    PRUNING = 6
 
 
 def philox(c0: Words, c1: Words, c2: Words, c3: Words, seed: int | Words) -> tuple[Words, Words, Words, Words]:

@@ -8,6 +8,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "grokscope"
 # As in docs/architecture.md.
 LEVELS = {
     "errors": 0,
+    "compiled": 1,
     "spec": 1,
     "phases": 1,
     "randomness": 1,

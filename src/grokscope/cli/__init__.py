@@ -12,6 +12,7 @@ from grokscope.cli.demo import demo
 from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
+from grokscope.cli.prune import prune
 from grokscope.cli.runs import runs
 from grokscope.cli.show import show
 from grokscope.cli.spectrum import spectrum
@@ -32,6 +33,7 @@ app.command()(train)
 app.command()(show)
 app.command()(spectrum)
 app.command()(logits)
+app.command()(prune)
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)

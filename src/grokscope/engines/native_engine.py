@@ -1,29 +1,19 @@
 """The C++ kernel: every two-layer network of the paper, and deeper ones without norms, on a CPU, without torch."""
 
-import os
-from types import ModuleType
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.compiled import instruction_level, native_module
 from grokscope.engines.state import TrainingState
-from grokscope.errors import EngineError, did_you_mean
+from grokscope.errors import EngineError
 from grokscope.models import Evaluation, Weights, is_statistic
 from grokscope.randomness import Int64Array, dropout_scale, dropout_threshold
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset
 
-LEVEL_VARIABLE = "GROKSCOPE_ISA"
-
-
-def native_module() -> ModuleType | None:
-    """The compiled kernel, or None where the package was installed without a C++ compiler."""
-    try:
-        from grokscope import _native
-    except ImportError:
-        return None
-    return _native
+__all__ = ["NativeEngine", "instruction_level", "native_module", "why_unsupported"]
 
 
 def why_unsupported(spec: RunSpec, device: str) -> str | None:
@@ -39,19 +29,6 @@ def why_unsupported(spec: RunSpec, device: str) -> str | None:
     if spec.model.activation not in ("quadratic", "relu"):
         return f"it has no model.activation = {spec.model.activation!r}"
     return None
-
-
-def instruction_level() -> str:
-    """The fastest that this CPU has, or the one that the environment variable GROKSCOPE_ISA names."""
-    kernel = native_module()
-    levels: list[str] = kernel.available_levels() if kernel else []
-    chosen = os.environ.get(LEVEL_VARIABLE) or levels[-1]
-    if chosen not in levels:
-        raise EngineError(
-            f"{LEVEL_VARIABLE} = {chosen!r} is not allowed: this CPU has {', '.join(levels)}"
-            f"{did_you_mean(chosen, levels)}"
-        )
-    return chosen
 
 
 class NativeEngine:

@@ -3,24 +3,40 @@
 from grokscope.measure.audit import Audit, audit_labels
 from grokscope.measure.curve import Measurement, measure_network, take_measurement
 from grokscope.measure.logits import LogitTable, logits_of, measure_logits
+from grokscope.measure.pruning import (
+    BAND,
+    ORDERS,
+    Pruning,
+    PruningCurve,
+    measure_pruning,
+    pruning_curves,
+    pruning_orders,
+)
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 
 __all__ = [
+    "BAND",
+    "ORDERS",
     "Audit",
     "LogitTable",
     "Measurement",
     "NeuronSpectra",
     "NeuronWaves",
+    "Pruning",
+    "PruningCurve",
     "WaveSummary",
     "audit_labels",
     "logits_of",
     "measure_logits",
     "measure_network",
+    "measure_pruning",
     "neuron_spectra",
     "neuron_waves",
     "output_spectra",
     "output_waves",
+    "pruning_curves",
+    "pruning_orders",
     "take_measurement",
     "why_no_relation",
 ]

@@ -25,6 +25,7 @@ from grokscope.models.evaluation import Evaluation
 from grokscope.models.initial import (
     EMBEDDINGS,
     MLP_EXPANSION,
+    NORM_EPSILON,
     Weights,
     initial_weights,
     is_statistic,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EMBEDDINGS",
     "MLP_EXPANSION",
+    "NORM_EPSILON",
     "Evaluation",
     "Weights",
     "analytic_weights",

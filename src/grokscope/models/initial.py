@@ -17,6 +17,7 @@ Weights = dict[str, npt.NDArray[np.float32]]
 
 EMBEDDINGS = ("embedding", "positions")  # of a Transformer; weight decay may leave them alone
 MLP_EXPANSION = 4  # the hidden layer of a Transformer's MLP, in embedding sizes
+NORM_EPSILON = 1e-5  # added to the variance by Batch- and LayerNorm
 _REFERENCE_INIT_SEED = 1
 
 

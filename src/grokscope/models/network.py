@@ -9,12 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from grokscope.models.evaluation import Evaluation
-from grokscope.models.initial import Weights, is_statistic
+from grokscope.models.initial import NORM_EPSILON, Weights, is_statistic
 from grokscope.randomness import Int64Array
 from grokscope.spec import Activation, Loss, Norm
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"quadratic": torch.square, "relu": F.relu, "gelu": F.gelu}
-NORM_EPSILON = 1e-5
 _STATISTICS_RATE = 0.1  # at which BatchNorm's running statistics follow those of the batches
 _ROWS_AT_ONCE = 4096  # keeps the hidden layer of a full grid within a few MB at N = 500
 

@@ -4,6 +4,7 @@ from grokscope.plots.audits import draw_audit, draw_audit_map
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.logits import draw_logits
 from grokscope.plots.phase_diagram import draw_phase_diagram
+from grokscope.plots.pruning import draw_pruning
 from grokscope.plots.runs import draw_runs, settings_line
 from grokscope.plots.spectrum import draw_spectrum
 
@@ -14,6 +15,7 @@ __all__ = [
     "draw_audit_map",
     "draw_logits",
     "draw_phase_diagram",
+    "draw_pruning",
     "draw_runs",
     "draw_spectrum",
     "save_figure",

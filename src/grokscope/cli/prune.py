@@ -1,0 +1,142 @@
+"""`grokscope prune`: what a network still knows without some of its neurons."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grokscope.cli.analysis import (
+    JsonOption,
+    NetworkArgument,
+    OutOption,
+    Table,
+    check_outputs,
+    load_network,
+    write_outputs,
+)
+from grokscope.cli.options import DEFAULT_STORE, StoreOption
+from grokscope.measure import BAND, ORDERS, Pruning, PruningCurve, measure_pruning
+from grokscope.result import RunResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Values = list[float | None]  # [N + 1]; None where there is none
+
+
+def prune(
+    run: NetworkArgument,
+    random_orders: Annotated[
+        int, typer.Option("--random-orders", min=1, metavar="COUNT", help="How many random orders to average over.")
+    ] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random orders.")] = 0,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Remove the neurons of a two-layer network one at a time, without retraining, and track what it still knows.
+
+    Neurons go from the lowest IPR, from the highest, and as controls from the smallest weights, from the smallest
+    scale |γ| of a Batch- or LayerNorm, and in random order.
+
+    [bold]Examples[/bold]
+
+    grokscope prune 41630c
+
+    grokscope prune 41630c --random-orders 100 --out pruning.pdf --out pruning.csv
+
+    grokscope prune analytic --json
+    """
+    check_outputs(out)
+    result = load_network(run, store)
+    pruning = measure_pruning(
+        result.trained_weights(),
+        result.spec.model,
+        result.dataset(),
+        result.spec.training.loss,
+        random_orders=random_orders,
+        seed=seed,
+    )
+    if as_json:
+        typer.echo(json.dumps(_to_dict(result, pruning, random_orders, seed), allow_nan=False))
+        return
+    for line in _in_words(result, pruning, random_orders):
+        typer.echo(line)
+
+    def draw() -> "Figure":
+        from grokscope.plots import draw_pruning, settings_line
+
+        return draw_pruning(pruning, result.dataset().corruption, settings_line(result))
+
+    write_outputs(out, f"{result.run_id}-prune", draw, lambda: _table(pruning))
+
+
+def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterator[str]:
+    N, whole = result.spec.model.width, pruning.orders["random"]
+    dead = int(result.neurons.dead.sum()) if result.neurons is not None else 0
+    yield (
+        f"{result.phase.label if result.phase else 'A network'} with {N} neurons"
+        + (f", {dead} of them dead" if dead else "")
+        + f": {whole.test_accuracy[0]:.1%} right on the test set, {whole.train_accuracy[0]:.1%} of the training labels"
+        + (
+            f", {whole.corrupted_accuracy[0]:.1%} of the corrupted ones."
+            if not math.isnan(whole.corrupted_accuracy[0])
+            else ". No label is corrupted."
+        )
+    )
+    yield "Most neurons that can go with test accuracy within 1 % of that (and how many before it first falls further):"
+    for name, curve in pruning.orders.items():
+        label = f"{ORDERS[name]} (mean of {random_orders})" if name == "random" else ORDERS[name]
+        yield f"  {label:26} {curve.prunable:5} = {curve.prunable / N:4.0%}  ({curve.prunable_throughout})"
+
+
+def _to_dict(result: RunResult, pruning: Pruning, random_orders: int, seed: int) -> dict[str, object]:
+    N = result.spec.model.width
+    return {
+        "run_id": result.run_id,
+        "neurons": N,
+        "random_orders": random_orders,
+        "seed": seed,
+        "band_percentiles": BAND,
+        "prunable": {
+            name: {
+                "number": curve.prunable,
+                "fraction": curve.prunable / N,
+                "number_throughout": curve.prunable_throughout,
+                "fraction_throughout": curve.prunable_throughout / N,
+            }
+            for name, curve in pruning.orders.items()
+        },
+        "orders": _lists_of_orders(pruning),
+    }
+
+
+def _lists_of_orders(pruning: Pruning) -> dict[str, dict[str, Values]]:
+    """Every quantity of every order, and of random orders the edges of the band too."""
+    orders = {
+        name: {"fraction_pruned": curve.fraction_pruned.tolist()} | _lists(curve)
+        for name, curve in pruning.orders.items()
+    }
+    orders["random"] |= _lists(pruning.random_low, "_low") | _lists(pruning.random_high, "_high")
+    return orders
+
+
+def _lists(curve: PruningCurve, suffix: str = "") -> dict[str, Values]:
+    """The quantities of a curve for JSON, which has no NaN."""
+    return {
+        f"{name}{suffix}": [value if math.isfinite(value) else None for value in values.tolist()]
+        for name, values in asdict(curve).items()
+    }
+
+
+def _table(pruning: Pruning) -> Table:
+    """One row for each order and number of pruned neurons; the band is empty for all orders but the random ones."""
+    orders = _lists_of_orders(pruning)
+    rows = [(name, pruned) for name, lists in orders.items() for pruned in range(len(lists["fraction_pruned"]))]
+    columns: Table = {"order": [name for name, _ in rows], "pruned": [pruned for _, pruned in rows]}
+    for quantity in orders["random"]:
+        columns[quantity] = [orders[name][quantity][j] if quantity in orders[name] else None for name, j in rows]
+    return columns

@@ -1,0 +1,207 @@
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grokscope import (
+    GrokscopeError,
+    ModelSpec,
+    PruningCurve,
+    TaskSpec,
+    analytic_weights,
+    initial_weights,
+    make_dataset,
+    measure_network,
+    measure_pruning,
+    neuron_spectra,
+    pruned,
+    pruning_curves,
+    pruning_orders,
+)
+from grokscope.measure import prefixes, pruning
+from grokscope.measure.pruning import random_order
+from grokscope.models import Weights, make_network
+from grokscope.tasks import Dataset
+
+P, N = 11, 23
+
+
+def network(dead: bool = False, **model: Any) -> tuple[Weights, ModelSpec]:
+    """Weights of every part, large enough for the activation to bend, and norms that do something."""
+    spec = ModelSpec(width=N, **model)
+    generator = np.random.default_rng(1)
+    weights = {
+        name: generator.normal(size=array.shape).astype(np.float32) for name, array in initial_weights(spec, P).items()
+    }
+    if "norm_variance" in weights:
+        weights["norm_variance"] = np.square(weights["norm_variance"]) + np.float32(0.1)
+    return (pruned(weights, [3, 8]) if dead else weights), spec
+
+
+def dataset(**task: Any) -> Dataset:
+    return make_dataset(TaskSpec(**{"modulus": P, "corruption": 0.4} | task))
+
+
+def directly(weights: Weights, model: ModelSpec, data: Dataset, order: Any, loss: Any) -> PruningCurve:
+    """One copy of the network for each prefix, measured as any network is."""
+    rows = [
+        measure_network(make_network(model, pruned(weights, order[:count])), data, loss)
+        for count in range(len(order) + 1)
+    ]
+    names = PruningCurve.__dataclass_fields__
+    return PruningCurve(**{name: np.array([getattr(row, name) for row in rows]) for name in names})
+
+
+def assert_same(found: PruningCurve, expected: PruningCurve) -> None:
+    for name, values in asdict(expected).items():
+        tolerance = 1e-5 if name.endswith("loss") else 1e-12
+        np.testing.assert_allclose(getattr(found, name), values, rtol=10 * tolerance, atol=tolerance, err_msg=name)
+
+
+ORDER = np.random.default_rng(5).permutation(N)
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross-entropy"])
+@pytest.mark.parametrize("activation", ["quadratic", "relu", "gelu"])
+@pytest.mark.parametrize("norm", ["none", "batch", "layer"])
+def test_rank_one_updates_are_direct_evaluation(norm: Any, activation: Any, loss: Any, level: str) -> None:
+    weights, model = network(norm=norm, activation=activation)
+    (curve,) = pruning_curves(weights, model, dataset(), [ORDER], loss)
+    assert_same(curve, directly(weights, model, dataset(), ORDER, loss))
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "layer"])
+@pytest.mark.parametrize("loss", ["mse", "cross-entropy"])
+def test_without_the_kernel_numpy_does_the_same(norm: Any, loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefixes, "native_module", lambda: None)
+    weights, model = network(norm=norm)
+    (curve,) = pruning_curves(weights, model, dataset(), [ORDER], loss)
+    assert_same(curve, directly(weights, model, dataset(), ORDER, loss))
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "layer"])
+@pytest.mark.parametrize("operation", ["multiply", "divide"])
+def test_with_dead_neurons_and_other_operations(norm: Any, operation: Any) -> None:
+    weights, model = network(norm=norm, dead=True)
+    data = dataset(operation=operation)
+    measured = measure_pruning(weights, model, data, random_orders=1)
+    orders = pruning_orders(weights, operation) | {"random": random_order(N, 0)}
+    assert measured.orders.keys() == orders.keys()
+    for name, order in orders.items():
+        assert_same(measured.orders[name], directly(weights, model, data, order, "mse"))
+
+
+def test_examples_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also more examples than numpy takes at once."""
+    weights, model = network(norm="layer")
+    (whole,) = pruning_curves(weights, model, dataset(), [ORDER])
+    monkeypatch.setattr(pruning, "_VALUES_AT_ONCE", 7 * N)
+    monkeypatch.setattr(pruning, "_FEWEST_PAIRS", 7)
+    monkeypatch.setattr(prefixes, "_ROWS_AT_ONCE", 3)
+    (pieces,) = pruning_curves(weights, model, dataset(), [ORDER])
+    assert_same(pieces, whole)
+
+
+def test_orders_follow_ipr_weights_and_scales() -> None:
+    weights, _ = network(norm="batch", dead=True)
+    orders = pruning_orders(weights)
+    spectra = neuron_spectra(weights)
+    assert set(orders["lowest_ipr"][:2]) == set(orders["highest_ipr"][-2:]) == {3, 8}
+    assert (np.diff(spectra.neuron_ipr[orders["lowest_ipr"][2:]]) >= 0).all()
+    assert (np.diff(spectra.neuron_ipr[orders["highest_ipr"][:-2]]) <= 0).all()
+    norms = [np.sqrt(sum((weights[m][k] ** 2).sum() for m in "UV") + (weights["W"][:, k] ** 2).sum()) for k in range(N)]
+    assert (np.diff(np.array(norms)[orders["norm"]]) >= 0).all()
+    assert (np.diff(np.abs(weights["norm_scale"])[orders["norm_scale"]]) >= 0).all()
+    assert all(sorted(order) == list(range(N)) for order in orders.values())
+    assert "norm_scale" not in pruning_orders(network()[0])
+
+
+def test_ipr_is_that_of_the_operation() -> None:
+    """A character of the multiplicative group has IPR 1 for multiplication only."""
+    from grokscope.measure.characters import wave_order
+
+    weights, _ = network()
+    order = wave_order("multiply", P)
+    for name in "UV":
+        weights[name][7] = 0
+        weights[name][7, order] = np.cos(2 * np.pi * 3 * np.arange(P - 1) / (P - 1))
+    weights["W"][:, 7] = weights["U"][7]
+    assert pruning_orders(weights, "multiply")["highest_ipr"][0] == 7
+    assert pruning_orders(weights, "add")["highest_ipr"][0] != 7
+
+
+def test_random_orders_are_seeded_and_their_band_encloses_the_mean() -> None:
+    weights, model = network()
+    first, again = (measure_pruning(weights, model, dataset(), random_orders=6, seed=4) for _ in range(2))
+    other = measure_pruning(weights, model, dataset(), random_orders=6, seed=5)
+    drawn = pruning_curves(weights, model, dataset(), [random_order(N, number, 4) for number in range(6)])
+    for name, values in asdict(first.orders["random"]).items():
+        np.testing.assert_array_equal(values, getattr(again.orders["random"], name))
+        every = np.stack([getattr(curve, name) for curve in drawn])  # [6, N + 1]
+        np.testing.assert_allclose(values, every.mean(axis=0))
+        low, high = getattr(first.random_low, name), getattr(first.random_high, name)
+        assert (every.min(axis=0) <= low + 1e-12).all()
+        assert (low <= np.median(every, axis=0) + 1e-12).all()
+        assert (np.median(every, axis=0) <= high + 1e-12).all()
+        assert (high <= every.max(axis=0) + 1e-12).all()
+    assert not np.array_equal(first.orders["random"].test_loss, other.orders["random"].test_loss)
+    np.testing.assert_array_equal(first.orders["norm"].test_loss, other.orders["norm"].test_loss)
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=30))
+def test_how_many_can_go(hits: list[int]) -> None:
+    """Of 100 test examples one may be lost."""
+    values = np.array(hits) / 100
+    empty = np.zeros(len(hits))
+    curve = PruningCurve(*[empty] * 7)
+    curve = replace(curve, test_accuracy=values)
+    enough = [hit >= hits[0] - 1 for hit in hits]
+    assert curve.prunable == max(count for count, retained in enumerate(enough) if retained)
+    assert curve.prunable_throughout == ([*enough, False].index(False)) - 1
+    assert curve.prunable_throughout <= curve.prunable
+    assert len(curve.fraction_pruned) == len(hits)
+
+
+def test_nothing_and_everything_pruned() -> None:
+    """The whole network as it is measured, and the empty one, which says 0 to everything and has loss 1/p."""
+    weights, data = analytic_weights(P, 300), dataset()
+    model = ModelSpec(width=300)
+    row = measure_network(make_network(model, weights), data)
+    for name, curve in measure_pruning(weights, model, data, random_orders=2).orders.items():
+        assert curve.test_accuracy[0] == pytest.approx(row.test_accuracy), name
+        assert curve.train_loss[0] == pytest.approx(row.train_loss)
+        assert curve.test_accuracy[-1] == pytest.approx((data.test_labels == 0).mean())
+        assert curve.recovered_accuracy[-1] == pytest.approx((data.train_truth[data.corrupted] == 0).mean())
+        assert curve.test_loss[-1] == pytest.approx(1 / P)
+
+
+@pytest.mark.parametrize(("corruption", "missing"), [(0.0, {"corrupted", "recovered"}), (1.0, {"clean"})])
+def test_accuracies_on_no_examples_do_not_exist(corruption: float, missing: set[str]) -> None:
+    weights, model = network()
+    for curve in measure_pruning(weights, model, dataset(corruption=corruption), random_orders=2).orders.values():
+        for name, values in asdict(curve).items():
+            assert np.isnan(values).all() == (name.removesuffix("_accuracy") in missing)
+            assert np.isnan(values).any() == (name.removesuffix("_accuracy") in missing)
+
+
+@pytest.mark.parametrize("model", [ModelSpec(depth=3, width=8), ModelSpec(kind="transformer", embed=8)])
+def test_other_networks_are_refused(model: ModelSpec) -> None:
+    weights = initial_weights(model, P)
+    for attempt in (
+        lambda: measure_pruning(weights, model, dataset()),
+        lambda: pruning_curves(weights, model, dataset(), []),
+    ):
+        with pytest.raises(GrokscopeError, match="defined here for two-layer networks"):
+            attempt()
+
+
+def test_orders_and_counts_are_checked() -> None:
+    weights, model = network()
+    for order in ([0, 1], [*range(N - 1), 0], [*range(N - 1), N], [range(N)], np.arange(N) / 2):
+        with pytest.raises(GrokscopeError, match="name each of the neurons"):
+            pruning_curves(weights, model, dataset(), [order])
+    with pytest.raises(GrokscopeError, match="at least 1"):
+        measure_pruning(weights, model, dataset(), random_orders=0)
