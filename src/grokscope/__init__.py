@@ -7,7 +7,18 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
-from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
+from grokscope.measure import (
+    Ablations,
+    Ledger,
+    LedgerRecorder,
+    Measurement,
+    NeuronSpectra,
+    TrainingEvents,
+    ablate,
+    measure_network,
+    neuron_spectra,
+    training_events,
+)
 from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
@@ -19,9 +30,12 @@ from grokscope.tasks import Dataset, make_dataset
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ablations",
     "Dataset",
     "EngineError",
     "GrokscopeError",
+    "Ledger",
+    "LedgerRecorder",
     "Measurement",
     "ModelSpec",
     "NeuronSpectra",
@@ -33,7 +47,9 @@ __all__ = [
     "Store",
     "StoreError",
     "TaskSpec",
+    "TrainingEvents",
     "TrainingSpec",
+    "ablate",
     "analytic_weights",
     "classify",
     "initial_weights",
@@ -42,4 +58,5 @@ __all__ = [
     "neuron_spectra",
     "pruned",
     "run",
+    "training_events",
 ]

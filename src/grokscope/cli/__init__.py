@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 import grokscope
+from grokscope.cli.ablate import ablate
 from grokscope.cli.demo import demo
+from grokscope.cli.dynamics import dynamics
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
 from grokscope.cli.runs import runs
@@ -27,6 +29,8 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(show)
+app.command()(dynamics)
+app.command()(ablate)
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)

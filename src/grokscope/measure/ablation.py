@@ -12,7 +12,8 @@ BatchNorm keeps its running statistics.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from grokscope.measure.analytic_family import has_family, nearest_member
 from grokscope.measure.behaviour import Behaviour, behaviour_from, behaviour_of
 from grokscope.measure.progress_measures import Logits, excluded_logits, restricted_logits
 from grokscope.measure.spectrum import FloatArray, neuron_spectra
-from grokscope.measure.waves import Waves, neuron_vectors, with_vectors
+from grokscope.measure.waves import ComplexArray, Mask, Waves, neuron_vectors, with_vectors
 from grokscope.models import Evaluation, Weights, make_network
 from grokscope.randomness import Int64Array
 from grokscope.spec import Loss, ModelSpec
@@ -62,14 +63,14 @@ class Ablations:
     weight_distance: float  # of all weights together; NaN if there is no family or no live neuron
     key_frequencies: tuple[int, ...]  # of neurons with high IPR, the constant apart
     pairs_left_out: int  # of `restricted` and `excluded`: pairs that are not in the group
-    missing: dict[str, str]  # ablations that do not exist for this network, and why
+    missing: dict[str, str]  # what does not exist for this network, and why: analytic_family, progress (the last two)
 
     def series(self, ablation: str) -> list[AblationRow]:
         """The rows of one ablation, in the order of k."""
         return [row for row in self.rows if row.ablation == ablation]
 
     @property
-    def high(self) -> np.ndarray:
+    def high(self) -> Mask:
         """Neurons of high IPR [N]."""
         return np.asarray(self.ipr >= HIGH_IPR)
 
@@ -93,47 +94,83 @@ def ablate(model: ModelSpec, weights: Weights, dataset: Dataset, loss: Loss = "m
         raise GrokscopeError(
             f"ablations need a two-layer network, whose neurons have U, V and W; this one is {model.describe()}"
         )
-    waves = Waves(dataset.operation, dataset.modulus)
-    vectors = neuron_vectors(weights)  # [3, N, p]
-    ipr = neuron_spectra(weights, dataset.operation).neuron_ipr
-    descending = np.argsort(-np.nan_to_num(ipr, nan=-1), kind="stable")  # the dead last
+    with _one_thread():
+        return _Ablation(model, weights, dataset, loss).all()
 
-    def measure(edited: FloatArray) -> Behaviour:
-        return behaviour_of(make_network(model, with_vectors(weights, edited)), dataset, loss)
 
-    rows = [AblationRow("full", 0, behaviour_of(make_network(model, weights), dataset, loss))]
-    rows += _replacements("own_wave", vectors, own_waves(vectors, waves), descending, measure)
-    rows += _replacements("shared_wave", vectors, shared_waves(vectors, waves), descending, measure)
-    missing: dict[str, str] = {}
-    shared = np.where(np.isnan(ipr), -1, shared_frequency(vectors, waves))
-    key = np.unique(shared[(ipr >= HIGH_IPR) & (shared > 0)])
-    member = None
-    pairs_left_out = 0
-    if has_family(dataset.operation):
-        member = nearest_member(vectors, waves)
-        rows += _replacements("analytic_family", vectors, member.vectors, descending, measure)
-    else:
-        missing["analytic_family"] = f"{dataset.operation} is not a group operation: Equation 2 has no form for it"
-    ranked = strongest_frequencies(vectors, waves)
-    rows += [AblationRow("frequencies", k, measure(kept(vectors, waves, ranked[:k]))) for k in range(1, len(waves) + 1)]
-    if not has_family(dataset.operation):
-        missing["restricted"] = missing["excluded"] = f"{dataset.operation} is not a group operation: no waves in its answers"
-    elif not len(key):
-        missing["restricted"] = missing["excluded"] = f"no neuron has IPR ≥ {HIGH_IPR}: there are no key frequencies"
-    else:
-        inside = _pairs_of_group(dataset, waves)
-        rows += _progress_rows(make_network(model, weights), inside, waves, key, loss)
-        pairs_left_out = _pair_count(dataset) - _pair_count(inside)
-    return Ablations(
-        rows=tuple(rows),
-        ipr=ipr,
-        frequency=shared,
-        distance=member.distance if member else None,
-        weight_distance=member.weight_distance if member else float("nan"),
-        key_frequencies=tuple(int(frequency) for frequency in key),
-        pairs_left_out=pairs_left_out,
-        missing=missing,
-    )
+class _Ablation:
+    """One network under study."""
+
+    def __init__(self, model: ModelSpec, weights: Weights, dataset: Dataset, loss: Loss) -> None:
+        self.model, self.weights, self.dataset, self.loss = model, weights, dataset, loss
+        self.waves = Waves(dataset.operation, dataset.modulus)
+        self.vectors = neuron_vectors(weights)  # [3, N, p]
+        self.ipr = neuron_spectra(weights, dataset.operation).neuron_ipr  # [N]
+        self.descending = np.argsort(-np.nan_to_num(self.ipr, nan=-1), kind="stable")  # [N]  the dead last
+
+    def all(self) -> Ablations:
+        vectors, waves, operation = self.vectors, self.waves, self.dataset.operation
+        frequency = np.where(np.isnan(self.ipr), -1, shared_frequency(vectors, waves))  # [N]
+        key = np.unique(frequency[(self.ipr >= HIGH_IPR) & (frequency > 0)])
+        inside = _pairs_of_group(self.dataset, waves)
+        member = nearest_member(vectors, waves) if has_family(operation) else None
+        missing: dict[str, str] = {}
+
+        rows = [AblationRow("full", 0, self._measured(vectors))]
+        rows += self._replaced("own_wave", own_waves(vectors, waves))
+        rows += self._replaced("shared_wave", shared_waves(vectors, waves))
+        if member:
+            rows += self._replaced("analytic_family", member.vectors)
+        else:
+            missing["analytic_family"] = f"{operation} is not a group operation: Equation 2 has no form for it"
+        rows += self._frequencies()
+        if not has_family(operation):
+            missing["progress"] = f"{operation} is not a group operation: its answers have no waves of their own"
+        elif not len(key):
+            missing["progress"] = f"no neuron has IPR ≥ {HIGH_IPR}: there are no key frequencies"
+        else:
+            rows += _progress_rows(make_network(self.model, self.weights), inside, waves, key, self.loss)
+        return Ablations(
+            rows=tuple(rows),
+            ipr=self.ipr,
+            frequency=frequency,
+            distance=member.distance if member else None,
+            weight_distance=member.weight_distance if member else float("nan"),
+            key_frequencies=tuple(int(place) for place in key),
+            pairs_left_out=_pair_count(self.dataset) - _pair_count(inside),
+            missing=missing,
+        )
+
+    def _measured(self, vectors: FloatArray) -> Behaviour:
+        network = make_network(self.model, with_vectors(self.weights, vectors))
+        return behaviour_of(network, self.dataset, self.loss)
+
+    def _replaced(self, name: str, replacement: FloatArray) -> Iterator[AblationRow]:
+        """More and more neurons replaced, from the highest IPR."""
+        count = len(self.descending)
+        for k in sorted({round(i * count / _REPLACED) for i in range(_REPLACED + 1)}):
+            edited, chosen = self.vectors.copy(), self.descending[:k]
+            edited[:, chosen] = replacement[:, chosen]
+            yield AblationRow(name, k, self._measured(edited))
+
+    def _frequencies(self) -> Iterator[AblationRow]:
+        """More and more frequencies kept, from the strongest."""
+        ranked = strongest_frequencies(self.vectors, self.waves)
+        for k in range(1, len(ranked) + 1):
+            yield AblationRow("frequencies", k, self._measured(kept(self.vectors, self.waves, ranked[:k])))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products this small are fastest on one core, and far slower on several that other work shares."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def own_waves(vectors: FloatArray, waves: Waves) -> FloatArray:
@@ -176,19 +213,6 @@ def grid_logits(network: "Network", pairs: Int64Array) -> Logits:
     with torch.no_grad():
         pieces = [network(torch.tensor(pairs[i : i + _ROWS_AT_ONCE])) for i in range(0, len(pairs), _ROWS_AT_ONCE)]
     return np.concatenate([piece.double().numpy() for piece in pieces])
-
-
-def _replacements(
-    name: str,
-    vectors: FloatArray,
-    replacement: FloatArray,
-    order: Int64Array,
-    measure: Callable[[FloatArray], Behaviour],
-) -> Iterator[AblationRow]:
-    for k in sorted({round(i * len(order) / _REPLACED) for i in range(_REPLACED + 1)}):
-        edited = vectors.copy()
-        edited[:, order[:k]] = replacement[:, order[:k]]
-        yield AblationRow(name, k, measure(edited))
 
 
 def _progress_rows(
@@ -237,7 +261,7 @@ def _pair_count(dataset: Dataset) -> int:
     return len(dataset.train_pairs) + len(dataset.test_pairs)
 
 
-def _only(coefficients: "np.ndarray", places: Int64Array) -> "np.ndarray":
+def _only(coefficients: ComplexArray, places: Int64Array) -> ComplexArray:
     """The coefficients [..., K] with all but those at the places [...] set to zero."""
     return np.where(np.arange(coefficients.shape[-1]) == places[..., None], coefficients, 0)
 

@@ -65,7 +65,9 @@ def nearest_member(vectors: FloatArray, waves: Waves) -> NearestMember:
     True
     """
     if not has_family(waves.operation):
-        raise GrokscopeError(f"the analytic family does not exist for {waves.operation}, which is not a group operation")
+        raise GrokscopeError(
+            f"the analytic family does not exist for {waves.operation}, which is not a group operation"
+        )
     squares = np.square(vectors[..., waves.places]).sum(axis=-1)  # [3, N]
     live = (squares > 0).all(axis=0)
     coefficients = waves.coefficients(vectors[:, live])  # [3, L, K]

@@ -29,8 +29,9 @@ class Event:
         """The event with its steps, as a sentence without a full stop."""
         if self.step is None or self.after is None:
             return self.words
-        between = f"after step {self.after} and by step {self.step}" if self.step - self.after > 1 else f"{self.step}"
-        return f"{'' if self.step - self.after > 1 else 'step '}{between}: {self.words}"
+        if self.step == self.after + 1:
+            return f"at step {self.step}: {self.words}"
+        return f"after step {self.after}, by step {self.step}: {self.words}"
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,16 @@ def _memorised(curve: Sequence[Measurement]) -> Event:
     corrupted = not math.isnan(curve[0].corrupted_accuracy)
     place = _first(
         curve,
-        lambda row: row.train_accuracy >= HIGH_ACCURACY and (not corrupted or row.corrupted_accuracy >= MEMORISED_SHARE),
+        lambda row: (
+            row.train_accuracy >= HIGH_ACCURACY and (not corrupted or row.corrupted_accuracy >= MEMORISED_SHARE)
+        ),
     )
     if place is None:
         best = max(curve, key=lambda row: row.train_accuracy)
         share = f" with {best.corrupted_accuracy:.1%} of the corrupted labels" if corrupted else ""
-        return _never(f"never memorised: train accuracy was at most {best.train_accuracy:.1%}, at step {best.step}{share}")
+        return _never(
+            f"never memorised: train accuracy was at most {best.train_accuracy:.1%}, at step {best.step}{share}"
+        )
     row = curve[place]
     share = f" and {row.corrupted_accuracy:.1%} of the corrupted ones" if corrupted else "; no label is corrupted"
     return _at(curve, place, f"memorised {row.train_accuracy:.1%} of the training labels{share}")
@@ -127,8 +132,8 @@ def _unlearned(curve: Sequence[Measurement]) -> Event:
     return _at(
         curve,
         place,
-        f"unlearned: {row.corrupted_accuracy:.1%} of the corrupted labels are still memorised, after {had}; "
-        f"{row.recovered_accuracy:.1%} get the true answer",
+        f"unlearned: it keeps {row.corrupted_accuracy:.1%} of the corrupted labels and answers "
+        f"{row.recovered_accuracy:.1%} truly; it had {had}",
     )
 
 
@@ -137,12 +142,13 @@ def _forgot(curve: Sequence[Measurement], grokked: Event) -> Event:
         return _never("nothing to forget: it never grokked")
     if curve[-1].test_accuracy >= HIGH_ACCURACY:
         return _never(f"not forgotten: test accuracy is {curve[-1].test_accuracy:.1%} in the end")
-    last_high = max(i for i, row in enumerate(curve) if row.test_accuracy >= HIGH_ACCURACY)
+    place = 1 + max(i for i, row in enumerate(curve) if row.test_accuracy >= HIGH_ACCURACY)
+    row = curve[place]
     return _at(
         curve,
-        last_high + 1,
-        f"forgot the rule for good: test accuracy {curve[last_high + 1].test_accuracy:.1%}, "
-        f"and {curve[-1].test_accuracy:.1%} in the end",
+        place,
+        f"forgot the rule for good: test accuracy {row.test_accuracy:.1%}, with weights of norm {total_norm(row):.3g}; "
+        f"{curve[-1].test_accuracy:.1%} in the end",
     )
 
 
@@ -153,7 +159,9 @@ def _collapsed(curve: Sequence[Measurement]) -> Event:
     had = f"{norms[peak]:.3g}, at step {curve[peak].step}"
     if place is None:
         return _never(f"no collapse: the norm of the weights was at most {had}, and is {norms[-1]:.3g} in the end")
-    return _at(curve, place, f"the norm of the weights collapsed to {norms[place]:.3g} from {had}; it ends at {norms[-1]:.3g}")
+    return _at(
+        curve, place, f"the norm of the weights collapsed to {norms[place]:.3g} from {had}; it ends at {norms[-1]:.3g}"
+    )
 
 
 def _delay(memorised: Event, grokked: Event) -> Delay | None:

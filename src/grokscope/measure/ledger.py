@@ -1,5 +1,5 @@
-"""What became of every corrupted example: when its drawn label was memorised, when its true answer was found, and whether
-that was lost again.
+"""What became of every corrupted example: when its drawn label was memorised, when its true answer was found, and
+whether that was lost again.
 
 A curve has only their numbers, so a ledger is kept while the network trains:
 

@@ -1,8 +1,8 @@
-"""Restricted and excluded loss: how much of what a network says is the rule's own waves, and how much is everything else.
+"""Restricted and excluded loss: how much of what a network says is the rule's own waves, and how much is all else.
 
-Each logit is a function of the pair. For addition its Fourier components over (m, n) that depend on the answer alone are
-cos and sin(2πσ(m + n)/p). The *restricted* logits keep of these the key frequencies, and the constant; the *excluded*
-logits lack the key frequencies and have everything else. (Nanda et al. 2023 define them so for a Transformer.)
+Each logit is a function of the pair. For addition, its Fourier components over (m, n) that depend on the answer alone
+are cos and sin(2πσ(m + n)/p). The *restricted* logits keep of these the key frequencies, and the constant; the
+*excluded* logits lack the key frequencies and have everything else. (Nanda et al. 2023 define them so for a Transformer.)
 
 A component that depends on the answer alone is a component of the mean over all pairs with that answer, so no
 transform in two dimensions is needed, and the same holds over any group: for multiplication over the pairs of
@@ -19,9 +19,9 @@ Logits = npt.NDArray[np.float64]
 
 
 def key_components(logits: Logits, answers: Int64Array, waves: Waves, key: Int64Array) -> tuple[Logits, Logits]:
-    """The constant and the key components of logits [G², p], each [G², p]; `answers` [G²] belong to all pairs of the group.
+    """The constant and the key components of logits, each [G², p], from logits [G², p] of all pairs of the group.
 
-    `key` are places among `waves`; the constant (0) is never one of them.
+    `answers` [G²] are those of the pairs; `key` are places among `waves`, of which the constant (0) is never one.
     """
     size = len(waves.places)
     by_answer = np.argsort(answers, kind="stable")
