@@ -78,14 +78,11 @@ def _say(ablations: Ablations) -> None:
         if rows:
             typer.echo(_line(meaning, rows[-1]))
     typer.echo(_frequencies_words(ablations))
-    for reason in ablations.missing.values():
-        typer.echo(f"Not measured: {reason}.")
-    if ablations.distance is not None:
-        typer.echo(
-            f"Relative distance of the weights to Equation 2: {_number(ablations.weight_distance)} in all; mean of the "
-            f"{int(ablations.high.sum())} neurons with IPR ≥ {HIGH_IPR}: {_number(ablations.mean_distance(high=True))}, "
-            f"of the others: {_number(ablations.mean_distance(high=False))}."
-        )
+    if "input_waves" in ablations.missing:
+        typer.echo(f"Mind that {ablations.missing['input_waves']}.")
+    if "progress" in ablations.missing:
+        typer.echo(f"There are no restricted and excluded logits: {ablations.missing['progress']}.")
+    typer.echo(_distance_words(ablations))
     if ablations.pairs_left_out and "progress" not in ablations.missing:
         typer.echo(
             f"Restricted and excluded logits are of the group's pairs; {ablations.pairs_left_out} are not in it."
@@ -116,8 +113,18 @@ def _frequencies_words(ablations: Ablations) -> str:
     )
 
 
-def _number(value: float) -> str:
-    return "none" if math.isnan(value) else f"{value:.3f}"
+def _distance_words(ablations: Ablations) -> str:
+    if math.isnan(ablations.weight_distance):
+        reason = ablations.missing.get("analytic_family", "no neuron is alive")
+        return f"There is no distance to Equation 2: {reason}."
+    groups = []
+    for high, kind in ((True, f"with IPR ≥ {HIGH_IPR}"), (False, "below")):
+        mean = ablations.mean_distance(high=high)
+        groups.append(f"no neuron is {kind}" if math.isnan(mean) else f"mean of the neurons {kind}: {mean:.3f}")
+    return (
+        f"Relative distance of the weights to Equation 2: {ablations.weight_distance:.3f} in all; {'; '.join(groups)}. "
+        f"{int(ablations.high.sum())} of {len(ablations.ipr)} neurons have IPR ≥ {HIGH_IPR}."
+    )
 
 
 def _table(ablations: Ablations) -> Table:

@@ -51,7 +51,7 @@ def dynamics(
     result = Store(store, create=False).load(run)
     if not result.curve:
         raise GrokscopeError(
-            f"run {result.run_id} diverged at step {result.diverged_step}, before its first measurement: there is no curve"
+            f"run {result.run_id} diverged at step {result.diverged_step}, before it was measured: it has no curve"
         )
     kept = _trained_again(result) if ledger else None
     if as_json:

@@ -63,7 +63,7 @@ class Ablations:
     weight_distance: float  # of all weights together; NaN if there is no family or no live neuron
     key_frequencies: tuple[int, ...]  # of neurons with high IPR, the constant apart
     pairs_left_out: int  # of `restricted` and `excluded`: pairs that are not in the group
-    missing: dict[str, str]  # what does not exist for this network, and why: analytic_family, progress (the last two)
+    missing: dict[str, str]  # what does not exist for this network, and why, by analytic_family, progress, input_waves
 
     def series(self, ablation: str) -> list[AblationRow]:
         """The rows of one ablation, in the order of k."""
@@ -122,6 +122,10 @@ class _Ablation:
         if member:
             rows += self._replaced("analytic_family", member.vectors)
         else:
+            missing["input_waves"] = (
+                f"the waves run over the index, and U and V of {operation} are periodic in its square: for them a wave is "
+                "no nearer to the rule than another vector"
+            )
             missing["analytic_family"] = f"{operation} is not a group operation: Equation 2 has no form for it"
         rows += self._frequencies()
         if not has_family(operation):

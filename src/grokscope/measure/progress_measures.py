@@ -2,7 +2,8 @@
 
 Each logit is a function of the pair. For addition, its Fourier components over (m, n) that depend on the answer alone
 are cos and sin(2πσ(m + n)/p). The *restricted* logits keep of these the key frequencies, and the constant; the
-*excluded* logits lack the key frequencies and have everything else. (Nanda et al. 2023 define them so for a Transformer.)
+*excluded* logits lack the key frequencies and have everything else. Nanda et al. (2023) define them so for a
+Transformer.
 
 A component that depends on the answer alone is a component of the mean over all pairs with that answer, so no
 transform in two dimensions is needed, and the same holds over any group: for multiplication over the pairs of

@@ -26,7 +26,7 @@ _PROGRESS = {"whole_logits": "whole", "restricted": "restricted", "excluded": "e
 
 
 def draw_ablations(ablations: Ablations, title: str) -> Figure:
-    """Accuracies over the four curves of ablations, distances to the analytic family, restricted and excluded logits."""
+    """Accuracies along four ablations, distances to the analytic family, restricted and excluded logits."""
     with style.context(STYLE):
         figure = Figure(figsize=(12.6, 7.4))
         panels = list(figure.subplots(2, 3).flat)
@@ -35,7 +35,7 @@ def draw_ablations(ablations: Ablations, title: str) -> Figure:
             _draw_curve(axes, ablations, name, xlabel)
         panels[4].set_title("distance to Equation 2")
         _draw_distances(panels[4], ablations)
-        panels[5].set_title(f"logits with {len(ablations.key_frequencies)} key frequencies")
+        panels[5].set_title(f"logits, {len(ablations.key_frequencies) or 'no'} key frequencies")
         _draw_progress(panels[5], ablations)
         for axes in (panels[0], panels[3]):
             axes.set_ylabel("accuracy")
@@ -85,8 +85,8 @@ def _draw_progress(axes: Axes, ablations: Ablations) -> None:
         for i, measure in enumerate(bars):
             value = getattr(row.behaviour, measure)
             axes.bar(place - 0.4 + (i + 0.5) * width, value, width * 0.92, color=_ACCURACIES[measure][1])
-        labels.append(f"{label}\ntrain loss {row.behaviour.train_loss:.3g}\ntest loss {row.behaviour.test_loss:.3g}")
-    axes.set_xticks(range(len(labels)), labels)
+        labels.append(f"{label}\ntrain loss {row.behaviour.train_loss:.2g}\ntest loss {row.behaviour.test_loss:.2g}")
+    axes.set_xticks(range(len(labels)), labels, fontsize=8.5)
     axes.set_ylim(0, 1.03)
     axes.grid(visible=False, axis="x")
 

@@ -1,6 +1,7 @@
 """Pictures of what happened during a run: its curve with the events marked, and the fate of the corrupted examples."""
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,9 +19,13 @@ _EVENTS = {  # label, colour, line
     "forgot": ("forgot", "#000000", (0, (2, 2))),
     "collapsed": ("norms collapsed", "0.5", "-"),
 }
-_LOSSES = {"train_loss": ("train", "#0072B2"), "test_loss": ("test", "#D55E00")}
-_MLP_NORMS = {"norm_u": ("‖U‖", "#0072B2"), "norm_v": ("‖V‖", "#56B4E9"), "norm_w": ("‖W‖", "#D55E00")}
-_TRANSFORMER_NORMS = {"norm_u": ("‖embedding‖", "#0072B2"), "norm_w": ("‖unembedding‖", "#D55E00")}
+_LOSSES = {"train_loss": ("train", "#0072B2", "-"), "test_loss": ("test", "#D55E00", "-")}
+_MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
+    "norm_u": ("‖U‖", "#0072B2", "-"),
+    "norm_v": ("‖V‖", "#F0E442", ":"),
+    "norm_w": ("‖W‖", "#D55E00", "-"),
+}
+_TRANSFORMER_NORMS = {"norm_u": ("‖embedding‖", "#0072B2", "-"), "norm_w": ("‖unembedding‖", "#D55E00", "-")}
 _FATES = {"memorised": "#CC79A7", "recovered": "#009E73", "other": "0.6"}
 
 
@@ -33,19 +38,22 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         draw_accuracies(accuracies, result)
         accuracies.set_ylabel("accuracy")
         _draw_columns(losses, result.curve, _LOSSES, "loss")
-        losses.set_yscale("log")
+        if _decades(result.curve) >= 1:  # within a decade a logarithmic axis has no readable ticks
+            losses.set_yscale("log")
         _draw_columns(sizes, result.curve, norms, "Frobenius norm")
         sizes.set_ylim(bottom=0)
-        _draw_columns(periodicity, result.curve, {"mean_ipr": ("mean IPR", INPUT_COLOR)}, "mean IPR of live neurons")
+        _draw_columns(
+            periodicity, result.curve, {"mean_ipr": ("mean IPR", INPUT_COLOR, "-")}, "mean IPR of live neurons"
+        )
         periodicity.set_ylim(bottom=0)
         for axes in (accuracies, losses, sizes, periodicity):
             axes.set(xscale="log", xlabel="")
             _mark(axes, events)
         for axes in (sizes, periodicity):
             axes.set_xlabel("optimisation step")
-        for axes in (accuracies, losses, sizes):
-            handles = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-            axes.legend(handles=handles, loc="best", framealpha=0.85, frameon=True, edgecolor="none")
+        accuracies.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # there is no room among the curves
+        for axes in (losses, sizes):
+            axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
         marks = [line for line in periodicity.get_lines() if line.get_gid() == "event"]
         if marks:
             labels = [_EVENTS[name][0] for name, event in events.events().items() if event.step is not None]
@@ -55,11 +63,20 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
     return figure
 
 
-def _draw_columns(axes: Axes, curve: tuple[Measurement, ...], columns: dict[str, tuple[str, str]], ylabel: str) -> None:
+def _draw_columns(
+    axes: Axes, curve: tuple[Measurement, ...], columns: dict[str, tuple[str, str, str]], ylabel: str
+) -> None:
     steps = [row.step for row in curve]
-    for column, (label, color) in columns.items():
-        axes.plot(steps, [getattr(row, column) for row in curve], color=color, label=label)
+    for column, (label, color, line) in columns.items():
+        axes.plot(steps, [getattr(row, column) for row in curve], line, color=color, label=label)
     axes.set_ylabel(ylabel)
+
+
+def _decades(curve: tuple[Measurement, ...]) -> float:
+    """Over how many powers of ten the losses range; those that are zero or no number do not count."""
+    losses = np.array([[row.train_loss, row.test_loss] for row in curve])
+    known = losses[np.isfinite(losses) & (losses > 0)]
+    return float(np.log10(known.max() / known.min())) if len(known) else 0.0
 
 
 def _mark(axes: Axes, events: TrainingEvents) -> None:
@@ -90,13 +107,13 @@ def draw_ledger(ledger: Ledger, title: str) -> Figure:
         now.set(xlabel="optimisation step", ylabel="corrupted examples, at this step", ylim=(0, max(count, 1) * 1.03))
         now.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
         for axes in (first, now):
-            axes.set_xscale("log")
+            axes.set(xscale="log", xlim=(0.7, 1.2 * max([*ledger.steps, 1])))
         left_out = f"{count} corrupted examples with a wrong label; {int((~apart).sum())} drew the true one, left out"
         figure.suptitle(f"{title}\n{left_out}", fontsize=11, fontweight="bold")
     return figure
 
 
-def _draw_first_steps(axes: Axes, ledger: Ledger, apart: np.ndarray) -> None:
+def _draw_first_steps(axes: Axes, ledger: Ledger, apart: npt.NDArray[np.bool_]) -> None:
     """Histograms over bins that grow with the step, but hold at least one measured step each."""
     axes.set(xlabel="first measured step at which it is so", ylabel="corrupted examples")
     if not len(ledger.steps):
