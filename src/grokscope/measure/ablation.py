@@ -123,8 +123,8 @@ class _Ablation:
             rows += self._replaced("analytic_family", member.vectors)
         else:
             missing["input_waves"] = (
-                f"the waves run over the index, and U and V of {operation} are periodic in its square: for them a wave is "
-                "no nearer to the rule than another vector"
+                f"the waves run over the index, and U and V of {operation} are periodic in its square: for them a wave "
+                "is no nearer to the rule than another vector"
             )
             missing["analytic_family"] = f"{operation} is not a group operation: Equation 2 has no form for it"
         rows += self._frequencies()

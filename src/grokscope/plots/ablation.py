@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Ablations
 from grokscope.measure.ablation import HIGH_IPR
@@ -48,6 +49,7 @@ def draw_ablations(ablations: Ablations, title: str) -> Figure:
 def _draw_curve(axes: Axes, ablations: Ablations, name: str, xlabel: str) -> None:
     rows = ablations.series(name)
     axes.set(xlabel=xlabel, ylim=(-0.03, 1.03))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if not rows:
         _say(axes, ablations.missing[name])
         return
@@ -75,7 +77,6 @@ def _draw_progress(axes: Axes, ablations: Ablations) -> None:
     """Bars of the accuracies of the whole, the restricted and the excluded logits, with the losses written below."""
     if "progress" in ablations.missing:
         _say(axes, ablations.missing["progress"])
-        axes.set_xticks([])
         return
     bars = [measure for measure in _ACCURACIES if measure != "clean_accuracy"]
     width = 0.8 / len(bars)
@@ -92,6 +93,7 @@ def _draw_progress(axes: Axes, ablations: Ablations) -> None:
 
 
 def _say(axes: Axes, reason: str) -> None:
+    axes.set_xticks([])
     axes.annotate(
         reason.replace(": ", ":\n"), (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", fontsize=8.5
     )
