@@ -254,7 +254,7 @@ def test_of_the_rule_itself_restricting_leaves_all_and_excluding_nothing(operati
 def test_the_analytic_network_is_made_of_waves() -> None:
     """Nothing that keeps its waves changes it; without them it guesses."""
     p, task = 23, TaskSpec(modulus=23)
-    ablations = ablate(ModelSpec(width=2000), analytic_weights(p, 2000), make_dataset(task))
+    ablations = ablate(ModelSpec(width=1000), analytic_weights(p, 1000), make_dataset(task))
     (full,) = ablations.series("full")
     for name in ("own_wave", "shared_wave", "analytic_family"):
         for row in ablations.series(name):
@@ -269,7 +269,7 @@ def test_the_analytic_network_is_made_of_waves() -> None:
     assert restricted.behaviour.test_accuracy == restricted.behaviour.recovered_accuracy == 1
     assert restricted.behaviour.test_loss <= full.behaviour.test_loss
     assert excluded.behaviour.test_accuracy < 3 / p
-    assert excluded.behaviour.test_loss == pytest.approx(1 / p, rel=0.15)  # that of the network that says nothing
+    assert excluded.behaviour.test_loss == pytest.approx(1 / p, rel=0.2)  # that of the network that says nothing
     assert excluded.behaviour.recovered_accuracy < 4 / p
 
 
