@@ -2,15 +2,29 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.integration.processes import grokscope
+from tests.integration.test_docs import ROOT, blocks
 from typer.testing import CliRunner
 
-from grokscope import GrokscopeError, LedgerRecorder, RunSpec, Store, ablate, run, training_events
+from grokscope import (
+    GrokscopeError,
+    LedgerRecorder,
+    ModelSpec,
+    RunSpec,
+    Store,
+    TaskSpec,
+    ablate,
+    analytic_weights,
+    make_dataset,
+    run,
+    training_events,
+)
 from grokscope.cli import app
 from grokscope.plots import draw_ablations, draw_dynamics, draw_ledger
 
@@ -185,3 +199,19 @@ def test_ablations_are_drawn_as_measured(tiny: RunSpec) -> None:
     for axes, name in zip(figure.axes, ("own_wave", "shared_wave", "analytic_family", "frequencies"), strict=False):
         expected = [row.behaviour.test_accuracy for row in ablations.series(name)]
         assert np.asarray(axes.get_lines()[0].get_ydata()).tolist() == expected
+
+
+def test_the_page_says_what_there_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Python runs, its flags exist, and the ablations that it lists are those of the table."""
+    page = (ROOT / "docs" / "dynamics.md").read_text(encoding="utf-8")
+    (code,) = blocks("python", page)
+    exec(compile(code, "dynamics.md", "exec"), {})
+    assert "'corrupted': 21" in capsys.readouterr().out  # of int(α·11²) = 60 examples, int(.35 · 60)
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = "".join(printed(command, "--help") for command in ("dynamics", "ablate", "train"))
+    for flag in set(re.findall(r"(--[a-z][a-z-]+)", page)):
+        assert flag in shown
+    model = ModelSpec(width=60)
+    ablations = ablate(model, analytic_weights(11, 60), make_dataset(TaskSpec(modulus=11)))
+    listed = re.findall(r"^\| `([a-z_]+)` \|.*\|.*\|$", page.split("| `ablation` |")[1], flags=re.MULTILINE)
+    assert listed == list(dict.fromkeys(row.ablation for row in ablations.rows))

@@ -105,7 +105,7 @@ def draw_ledger(ledger: Ledger, title: str) -> Figure:
             label = "another answer" if fate == "other" else fate
             now.plot(ledger.steps, values, color=_FATES[fate], label=label)
         now.set(xlabel="optimisation step", ylabel="corrupted examples, at this step", ylim=(0, max(count, 1) * 1.03))
-        now.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        now.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
         for axes in (first, now):
             axes.set(xscale="log", xlim=(0.7, 1.2 * max([*ledger.steps, 1])))
         left_out = f"{count} corrupted examples with a wrong label; {int((~apart).sum())} drew the true one, left out"
@@ -127,4 +127,4 @@ def _draw_first_steps(axes: Axes, ledger: Ledger, apart: npt.NDArray[np.bool_]) 
         known = steps[steps != NEVER]
         label = f"first {fate}: {len(known)}; never: {len(steps) - len(known)}"
         axes.hist(known, bins=bins.tolist(), color=color, alpha=0.6, label=label)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, columnspacing=1)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
