@@ -6,7 +6,7 @@ before it, `after`, and what came and went between two measurements is not seen.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from grokscope.errors import GrokscopeError
 from grokscope.measure.curve import Measurement
@@ -57,10 +57,6 @@ class TrainingEvents:
     def events(self) -> dict[str, Event]:
         """By name, in the order of the story."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Event)}
-
-    def to_dict(self) -> dict[str, object]:
-        """For JSON."""
-        return asdict(self)
 
 
 def training_events(curve: Sequence[Measurement]) -> TrainingEvents:
