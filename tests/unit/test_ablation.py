@@ -28,7 +28,7 @@ from grokscope.measure.analytic_family import nearest_member
 from grokscope.measure.characters import wave_order
 from grokscope.measure.progress_measures import excluded_logits, key_components, restricted_logits
 from grokscope.measure.spectrum import amplitudes
-from grokscope.measure.waves import Waves, neuron_vectors, with_vectors
+from grokscope.measure.wave_basis import Waves, neuron_vectors, with_vectors
 from grokscope.models import make_network
 from grokscope.spec import Operation
 

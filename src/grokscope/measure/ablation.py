@@ -24,7 +24,7 @@ from grokscope.measure.analytic_family import has_family, nearest_member
 from grokscope.measure.behaviour import Behaviour, behaviour_from, behaviour_of
 from grokscope.measure.progress_measures import Logits, excluded_logits, restricted_logits
 from grokscope.measure.spectrum import FloatArray, neuron_spectra
-from grokscope.measure.waves import ComplexArray, Mask, Waves, neuron_vectors, with_vectors
+from grokscope.measure.wave_basis import ComplexArray, Mask, Waves, neuron_vectors, with_vectors
 from grokscope.models import Evaluation, Weights, make_network
 from grokscope.randomness import Int64Array
 from grokscope.spec import Loss, ModelSpec

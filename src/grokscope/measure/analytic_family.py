@@ -30,7 +30,7 @@ import numpy as np
 
 from grokscope.errors import GrokscopeError
 from grokscope.measure.spectrum import FloatArray
-from grokscope.measure.waves import ComplexArray, Mask, Waves
+from grokscope.measure.wave_basis import ComplexArray, Mask, Waves
 from grokscope.randomness import Int64Array
 from grokscope.spec import Operation
 
@@ -59,7 +59,7 @@ def nearest_member(vectors: FloatArray, waves: Waves) -> NearestMember:
     """Project neurons [3, N, p] onto the family.
 
     >>> from grokscope import analytic_weights
-    >>> from grokscope.measure.waves import neuron_vectors
+    >>> from grokscope.measure.wave_basis import neuron_vectors
     >>> member = nearest_member(neuron_vectors(analytic_weights(modulus=23, width=50)), Waves("add", 23))
     >>> bool((member.distance < 1e-6).all())
     True

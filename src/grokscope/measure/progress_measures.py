@@ -13,7 +13,7 @@ invertible residues, with the group's waves.
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.waves import Waves
+from grokscope.measure.wave_basis import Waves
 from grokscope.randomness import Int64Array
 
 Logits = npt.NDArray[np.float64]
