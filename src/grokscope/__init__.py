@@ -8,13 +8,18 @@
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.measure import (
+    Ablations,
     Audit,
+    Ledger,
+    LedgerRecorder,
     LogitTable,
     Measurement,
     NeuronSpectra,
     NeuronWaves,
     Pruning,
     PruningCurve,
+    TrainingEvents,
+    ablate,
     audit_labels,
     measure_logits,
     measure_network,
@@ -24,6 +29,7 @@ from grokscope.measure import (
     output_waves,
     pruning_curves,
     pruning_orders,
+    training_events,
 )
 from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
@@ -37,10 +43,13 @@ from grokscope.tasks import Dataset, make_dataset
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ablations",
     "Audit",
     "Dataset",
     "EngineError",
     "GrokscopeError",
+    "Ledger",
+    "LedgerRecorder",
     "LogitTable",
     "Measurement",
     "ModelSpec",
@@ -57,7 +66,9 @@ __all__ = [
     "StoreError",
     "SweepAudit",
     "TaskSpec",
+    "TrainingEvents",
     "TrainingSpec",
+    "ablate",
     "analytic_weights",
     "audit_labels",
     "audit_sweep",
@@ -74,4 +85,5 @@ __all__ = [
     "pruning_curves",
     "pruning_orders",
     "run",
+    "training_events",
 ]

@@ -41,21 +41,24 @@ def execute(
     engine: str = "auto",
     device: str = "cpu",
     on_measurement: Callable[[Measurement, NeuronSpectra], None] | None = None,
+    on_evaluation: Callable[[int, Evaluation, Evaluation], None] | None = None,
     start: Checkpoint | None = None,
     on_pause: Callable[[Callable[[], Checkpoint]], None] | None = None,
 ) -> RunResult:
     """Train the network that `spec` describes, measure it on the way, and name its phase.
 
     `on_measurement` sees every row of the curve when it is taken, and with it the spectra of all neurons, of which
-    the result keeps only the last. `on_pause` is called several times a second, unless a single step takes longer, with
-    a function that makes a checkpoint; `start` goes on from one, to the same result as without the interruption. One
-    of another engine, which rounds otherwise, is not used.
+    the result keeps only the last. `on_evaluation` sees the step and what the network says about each example of the
+    training and the test set, of which a row has only means. `on_pause` is called several times a second, unless a
+    single step takes longer, with a function that makes a checkpoint; `start` goes on from one, to the same result as
+    without the interruption. One of another engine, which rounds otherwise, is not used.
     """
     if check_engine(engine, device, spec) == "stacked":
         return execute_stack(
             [spec],
             device=device,
             on_measurement=on_measurement and (lambda _, row, spectra: on_measurement(row, spectra)),
+            on_evaluation=on_evaluation and (lambda _, *evaluations: on_evaluation(*evaluations)),
             starts=[start],
             on_pause=on_pause and (lambda checkpoint: on_pause(lambda: checkpoint(0))),
         )[0]
@@ -69,13 +72,11 @@ def execute(
         if record.diverged_step is not None:
             break
         if record.is_due(trainer.step):
-            record.measure(
-                trainer.step,
-                float(losses[-1]),
-                trainer.weights(),
-                trainer.evaluate(record.dataset.train_pairs, record.dataset.train_labels),
-                trainer.evaluate(record.dataset.test_pairs, record.dataset.test_labels),
-            )
+            train_set = trainer.evaluate(record.dataset.train_pairs, record.dataset.train_labels)
+            test_set = trainer.evaluate(record.dataset.test_pairs, record.dataset.test_labels)
+            if on_evaluation is not None:
+                on_evaluation(trainer.step, train_set, test_set)
+            record.measure(trainer.step, float(losses[-1]), trainer.weights(), train_set, test_set)
             if on_measurement is not None and record.spectra is not None:
                 on_measurement(record.curve[-1], record.spectra)
         if on_pause is not None and trainer.step < spec.training.steps:
@@ -88,6 +89,7 @@ def execute_stack(
     *,
     device: str = "cpu",
     on_measurement: Callable[[int, Measurement, NeuronSpectra], None] | None = None,
+    on_evaluation: Callable[[int, int, Evaluation, Evaluation], None] | None = None,
     starts: Sequence[Checkpoint | None] | None = None,
     on_pause: Callable[[Callable[[int], Checkpoint]], None] | None = None,
 ) -> list[RunResult]:
@@ -116,6 +118,8 @@ def execute_stack(
             for i, (train_set, test_set) in enumerate(trainer.evaluate()):
                 if records[i].diverged_step is not None:
                     continue
+                if on_evaluation is not None:
+                    on_evaluation(i, trainer.step, train_set, test_set)
                 records[i].measure(trainer.step, float(losses[-1, i]), trainer.weights(i), train_set, test_set)
                 spectra = records[i].spectra
                 if on_measurement is not None and spectra is not None:

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 import grokscope
+from grokscope.cli.ablate import ablate
 from grokscope.cli.audit import audit
 from grokscope.cli.demo import demo
+from grokscope.cli.dynamics import dynamics
 from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
@@ -34,6 +36,8 @@ app.command()(show)
 app.command()(spectrum)
 app.command()(logits)
 app.command()(prune)
+app.command()(dynamics)
+app.command()(ablate)
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)

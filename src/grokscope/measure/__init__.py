@@ -1,7 +1,10 @@
 """Numbers from networks: accuracies and losses, Fourier spectra and IPR, norms."""
 
+from grokscope.measure.ablation import Ablations, ablate
 from grokscope.measure.audit import Audit, audit_labels
 from grokscope.measure.curve import Measurement, measure_network, take_measurement
+from grokscope.measure.events import TrainingEvents, training_events
+from grokscope.measure.ledger import Ledger, LedgerRecorder
 from grokscope.measure.logits import LogitTable, logits_of, measure_logits
 from grokscope.measure.pruning import (
     BAND,
@@ -18,14 +21,19 @@ from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, outp
 __all__ = [
     "BAND",
     "ORDERS",
+    "Ablations",
     "Audit",
+    "Ledger",
+    "LedgerRecorder",
     "LogitTable",
     "Measurement",
     "NeuronSpectra",
     "NeuronWaves",
     "Pruning",
     "PruningCurve",
+    "TrainingEvents",
     "WaveSummary",
+    "ablate",
     "audit_labels",
     "logits_of",
     "measure_logits",
@@ -38,5 +46,6 @@ __all__ = [
     "pruning_curves",
     "pruning_orders",
     "take_measurement",
+    "training_events",
     "why_no_relation",
 ]

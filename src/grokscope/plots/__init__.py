@@ -1,6 +1,8 @@
 """Pictures: of single runs, and of sweeps."""
 
+from grokscope.plots.ablation import draw_ablations
 from grokscope.plots.audits import draw_audit, draw_audit_map
+from grokscope.plots.dynamics import draw_dynamics, draw_ledger
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.logits import draw_logits
 from grokscope.plots.phase_diagram import draw_phase_diagram
@@ -11,8 +13,11 @@ from grokscope.plots.spectrum import draw_spectrum
 __all__ = [
     "STYLE",
     "check_figure_path",
+    "draw_ablations",
     "draw_audit",
     "draw_audit_map",
+    "draw_dynamics",
+    "draw_ledger",
     "draw_logits",
     "draw_phase_diagram",
     "draw_pruning",

@@ -1,0 +1,180 @@
+"""`grokscope dynamics`: what happened during a run, and when."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, write_outputs
+from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
+from grokscope.cli.progress import RunsProgress
+from grokscope.engines import check_engine
+from grokscope.errors import EngineError, GrokscopeError
+from grokscope.measure import Ledger, LedgerRecorder, training_events
+from grokscope.measure.ledger import NEVER
+from grokscope.result import RunResult, row_to_dict
+from grokscope.run import execute
+from grokscope.store import Store
+
+
+def dynamics(
+    run: RunArgument,
+    ledger: Annotated[
+        bool,
+        typer.Option(
+            "--ledger",
+            help="Train the run again and follow each corrupted example: when memorised, recovered, lost again.",
+        ),
+    ] = False,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """When a network memorised, grokked, unlearned the corrupted labels and forgot the rule, from its stored curve.
+
+    An event is known only to the measured steps: train with a smaller --measure-every to see it more exactly.
+
+    [bold]Examples[/bold]
+
+    grokscope dynamics 41630c
+
+    grokscope dynamics 41630c --out events.png --out curve.csv
+
+    grokscope dynamics 41630c --ledger --out fates.png --out fates.csv
+
+    grokscope dynamics 41630c --json
+    """
+    check_outputs(out)
+    if as_json and out:
+        raise GrokscopeError("--json draws and writes nothing: leave out --out, or --json")
+    result = Store(store, create=False).load(run)
+    if not result.curve:
+        raise GrokscopeError(
+            f"run {result.run_id} diverged at step {result.diverged_step}, before it was measured: it has no curve"
+        )
+    kept = _trained_again(result) if ledger else None
+    if as_json:
+        typer.echo(json.dumps(_as_dict(result, kept), allow_nan=False))
+        return
+    _say(result, kept)
+    from grokscope.plots import draw_dynamics, draw_ledger, settings_line
+
+    if kept is None:
+        write_outputs(
+            out,
+            f"{result.run_id}-dynamics",
+            lambda: draw_dynamics(result, training_events(result.curve), settings_line(result)),
+            lambda: _curve_table(result),
+        )
+    else:
+        write_outputs(
+            out,
+            f"{result.run_id}-ledger",
+            lambda: draw_ledger(kept, settings_line(result)),
+            lambda: _ledger_table(kept),
+        )
+
+
+def _trained_again(stored: RunResult) -> Ledger:
+    """The ledger of a run: predictions are not stored, so it is trained again, by the same engine if that is here."""
+    dataset = stored.dataset()
+    if not dataset.corrupted.any():
+        raise GrokscopeError(f"run {stored.run_id} has no corrupted examples, so there is no ledger of them")
+    spec, engine = stored.spec, stored.engine
+    try:
+        check_engine(engine, "cpu", spec)
+    except EngineError as error:
+        note(f"The run was trained by another engine than it is now, so numbers can differ by rounding: {error}")
+        engine = "auto"
+    recorder = LedgerRecorder(dataset)
+    with RunsProgress([spec], [f"training {spec.run_id} again"]) as progress:
+        again = execute(
+            spec, engine=engine, on_measurement=lambda row, _: progress.update(0, row), on_evaluation=recorder
+        )
+    apart = _largest_difference(stored, again)
+    if apart is None:
+        note(f"The run came out of {len(again.curve)} measurements, the stored one of {len(stored.curve)}.")
+    elif apart > 0:
+        note(f"By rounding, corrupted accuracies differ from those of the stored curve by up to {apart:.1%}.")
+    return recorder.ledger()
+
+
+def _largest_difference(stored: RunResult, again: RunResult) -> float | None:
+    """How far the corrupted accuracies of two curves are apart; None if the curves were measured at other steps."""
+    if [row.step for row in stored.curve] != [row.step for row in again.curve]:
+        return None
+    pairs = zip(stored.curve, again.curve, strict=True)
+    return max((abs(old.corrupted_accuracy - new.corrupted_accuracy) for old, new in pairs), default=0.0)
+
+
+def _say(result: RunResult, ledger: Ledger | None) -> None:
+    typer.echo(result.describe())
+    events = training_events(result.curve)
+    for name, event in events.events().items():
+        typer.echo(f"{name + ':':11} {event.describe()}")
+    if events.delay:
+        delay = events.delay
+        range_ = "" if delay.at_least == delay.at_most else f" (between {delay.at_least} and {delay.at_most})"
+        typer.echo(f"{'delay:':11} {delay.measured} steps from memorising to grokking{range_}")
+    else:
+        typer.echo(f"{'delay:':11} none: it did not both memorise and grok")
+    typer.echo(
+        f"Known to the measured steps: 1 to 10, then every {result.spec.training.measure_every}; "
+        "what came and went between two of them is not seen."
+    )
+    if ledger is not None:
+        typer.echo(_ledger_words(ledger))
+
+
+def _ledger_words(ledger: Ledger) -> str:
+    count = ledger.counts()
+    wrong = count["corrupted"] - count["drawn_true"]
+    return (
+        f"Of {count['corrupted']} corrupted examples {count['drawn_true']} drew the true label and are counted apart. "
+        f"Of the other {wrong}, {count['ever_memorised']} were memorised at some measured step and "
+        f"{count['ever_recovered']} recovered, {count['memorised_then_recovered']} were memorised once and are "
+        f"recovered in the end, and {count['recovered_then_lost']} were recovered once and lost again. In the end "
+        f"{count['finally_memorised']} are memorised, {count['finally_recovered']} recovered, and "
+        f"{count['finally_other']} get another answer."
+    )
+
+
+def _as_dict(result: RunResult, ledger: Ledger | None) -> dict[str, object]:
+    events = training_events(result.curve)
+    content: dict[str, object] = {
+        "run_id": result.run_id,
+        "phase": result.phase.value if result.phase else None,
+        "diverged_step": result.diverged_step,
+        "measure_every": result.spec.training.measure_every,
+        "events": {name: asdict(event) for name, event in events.events().items()},
+        "delay": asdict(events.delay) if events.delay else None,
+        "curve": [row_to_dict(row) for row in result.curve],
+    }
+    if ledger is not None:
+        columns = _ledger_table(ledger)
+        examples = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        content["ledger"] = {"counts": ledger.counts(), "examples": examples}
+    return content
+
+
+def _curve_table(result: RunResult) -> Table:
+    rows = [row_to_dict(row) for row in result.curve]
+    return {column: [row[column] for row in rows] for column in rows[0]}
+
+
+def _ledger_table(ledger: Ledger) -> Table:
+    """Steps that there are not are empty."""
+    steps = {
+        "memorised_step": ledger.memorised_step,
+        "recovered_step": ledger.recovered_step,
+        "lost_step": ledger.lost_step,
+    }
+    return {
+        "m": ledger.examples[:, 0].tolist(),
+        "n": ledger.examples[:, 1].tolist(),
+        "label": ledger.label.tolist(),
+        "truth": ledger.truth.tolist(),
+        **{name: [None if step == NEVER else step for step in values.tolist()] for name, values in steps.items()},
+        "final": ledger.final,
+    }

@@ -1,0 +1,130 @@
+"""Pictures of what happened during a run: its curve with the events marked, and the fate of the corrupted examples."""
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from grokscope.measure import Ledger, Measurement, TrainingEvents
+from grokscope.measure.ledger import NEVER
+from grokscope.plots.files import INPUT_COLOR, STYLE
+from grokscope.plots.runs import draw_accuracies
+from grokscope.result import RunResult
+
+_EVENTS = {  # label, colour, line
+    "memorised": ("memorised", "#CC79A7", (0, (1, 1))),
+    "grokked": ("grokked", "#D55E00", (0, (5, 2))),
+    "unlearned": ("unlearned", "#009E73", (0, (3, 1, 1, 1))),
+    "forgot": ("forgot", "#000000", (0, (2, 2))),
+    "collapsed": ("norms collapsed", "0.5", "-"),
+}
+_LOSSES = {"train_loss": ("train", "#0072B2", "-"), "test_loss": ("test", "#D55E00", "-")}
+_MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
+    "norm_u": ("‖U‖", "#0072B2", "-"),
+    "norm_v": ("‖V‖", "#F0E442", ":"),
+    "norm_w": ("‖W‖", "#D55E00", "-"),
+}
+_TRANSFORMER_NORMS = {"norm_u": ("‖embedding‖", "#0072B2", "-"), "norm_w": ("‖unembedding‖", "#D55E00", "-")}
+_FATES = {"memorised": "#CC79A7", "recovered": "#009E73", "other": "0.6"}
+
+
+def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figure:
+    """Accuracies, losses, norms and mean IPR against the step; a line in each panel for every event that happened."""
+    norms = _MLP_NORMS if result.spec.model.kind == "mlp" else _TRANSFORMER_NORMS
+    with style.context(STYLE):
+        figure = Figure(figsize=(9.6, 7.2))
+        accuracies, losses, sizes, periodicity = figure.subplots(2, 2, sharex=True).flat
+        draw_accuracies(accuracies, result)
+        accuracies.set_ylabel("accuracy")
+        _draw_columns(losses, result.curve, _LOSSES, "loss")
+        if _decades(result.curve) >= 1:  # within a decade a logarithmic axis has no readable ticks
+            losses.set_yscale("log")
+        _draw_columns(sizes, result.curve, norms, "Frobenius norm")
+        sizes.set_ylim(bottom=0)
+        _draw_columns(
+            periodicity, result.curve, {"mean_ipr": ("mean IPR", INPUT_COLOR, "-")}, "mean IPR of live neurons"
+        )
+        periodicity.set_ylim(bottom=0)
+        for axes in (accuracies, losses, sizes, periodicity):
+            axes.set(xscale="log", xlabel="")
+            _mark(axes, events)
+        for axes in (sizes, periodicity):
+            axes.set_xlabel("optimisation step")
+        accuracies.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # there is no room among the curves
+        for axes in (losses, sizes):
+            axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
+        marks = [line for line in periodicity.get_lines() if line.get_gid() == "event"]
+        if marks:
+            labels = [_EVENTS[name][0] for name, event in events.events().items() if event.step is not None]
+            figure.legend(marks, labels, loc="outside lower center", ncols=len(marks))
+        outcome = result.phase.label if result.phase else "Diverged"
+        figure.suptitle(f"{title}\n{outcome}", fontsize=11, fontweight="bold")
+    return figure
+
+
+def _draw_columns(
+    axes: Axes, curve: tuple[Measurement, ...], columns: dict[str, tuple[str, str, str]], ylabel: str
+) -> None:
+    steps = [row.step for row in curve]
+    for column, (label, color, line) in columns.items():
+        axes.plot(steps, [getattr(row, column) for row in curve], line, color=color, label=label)
+    axes.set_ylabel(ylabel)
+
+
+def _decades(curve: tuple[Measurement, ...]) -> float:
+    """Over how many powers of ten the losses range; those that are zero or no number do not count."""
+    losses = np.array([[row.train_loss, row.test_loss] for row in curve])
+    known = losses[np.isfinite(losses) & (losses > 0)]
+    return float(np.log10(known.max() / known.min())) if len(known) else 0.0
+
+
+def _mark(axes: Axes, events: TrainingEvents) -> None:
+    """A vertical line at the first measured step at which each event is so."""
+    for name, event in events.events().items():
+        if event.step is not None:
+            _, color, line = _EVENTS[name]
+            mark = axes.axvline(event.step, color=color, linestyle=line, linewidth=1.4)
+            mark.set_gid("event")
+
+
+def draw_ledger(ledger: Ledger, title: str) -> Figure:
+    """When corrupted examples were first memorised and first recovered, and what the network says of them over time.
+
+    Examples whose drawn label is the true one are left out of both panels, and their number is said.
+    """
+    apart = ~ledger.drawn_true
+    count = int(apart.sum())
+    with style.context(STYLE):
+        figure = Figure(figsize=(9.6, 4.2))
+        first, now = figure.subplots(1, 2)
+        _draw_first_steps(first, ledger, apart)
+        memorised, recovered = (hits[:, apart].sum(axis=1) for hits in (ledger.memorised, ledger.recovered))
+        counts = {"memorised": memorised, "recovered": recovered, "other": count - memorised - recovered}
+        for fate, values in counts.items():
+            label = "another answer" if fate == "other" else fate
+            now.plot(ledger.steps, values, color=_FATES[fate], label=label)
+        now.set(xlabel="optimisation step", ylabel="corrupted examples, at this step", ylim=(0, max(count, 1) * 1.03))
+        now.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+        for axes in (first, now):
+            axes.set(xscale="log", xlim=(0.7, 1.2 * max([*ledger.steps, 1])))
+        left_out = f"{count} corrupted examples with a wrong label; {int((~apart).sum())} drew the true one, left out"
+        figure.suptitle(f"{title}\n{left_out}", fontsize=11, fontweight="bold")
+    return figure
+
+
+def _draw_first_steps(axes: Axes, ledger: Ledger, apart: npt.NDArray[np.bool_]) -> None:
+    """Histograms over bins that grow with the step, but hold at least one measured step each."""
+    axes.set(xlabel="first measured step at which it is so", ylabel="corrupted examples")
+    if not len(ledger.steps):
+        axes.annotate("nothing was measured", (0.5, 0.5), xycoords="axes fraction", ha="center")
+        return
+    bins = np.unique(np.geomspace(0.7, ledger.steps[-1] * 1.001 + 1, 36).round() + 0.5 - 1)
+    for fate, steps, color in (
+        ("memorised", ledger.memorised_step[apart], _FATES["memorised"]),
+        ("recovered", ledger.recovered_step[apart], _FATES["recovered"]),
+    ):
+        known = steps[steps != NEVER]
+        label = f"first {fate}: {len(known)}; never: {len(steps) - len(known)}"
+        axes.hist(known, bins=bins.tolist(), color=color, alpha=0.6, label=label)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
