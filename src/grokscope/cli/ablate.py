@@ -1,6 +1,5 @@
 """`grokscope ablate`: what survives when a network's weights are only waves, and when the waves are gone."""
 
-import json
 import math
 
 import typer
@@ -15,7 +14,7 @@ from grokscope.cli.analysis import (
     write_outputs,
 )
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
-from grokscope.errors import GrokscopeError
+from grokscope.cli.values import file_name, network_name, number, numbers, print_json
 from grokscope.measure import Ablations
 from grokscope.measure import ablate as ablate_network
 from grokscope.measure.ablation import HIGH_IPR, AblationRow
@@ -48,14 +47,11 @@ def ablate(
 
     grokscope ablate analytic --json
     """
-    check_outputs(out)
-    if as_json and out:
-        raise GrokscopeError("--json draws and writes nothing: leave out --out, or --json")
+    check_outputs(out, as_json=as_json)
     result = load_network(run, store)
     ablations = ablate_network(result.spec.model, result.trained_weights(), result.dataset(), result.spec.training.loss)
-    name = run if result.engine == "analytic" else result.run_id
     if as_json:
-        typer.echo(json.dumps(_as_dict(name, ablations), allow_nan=False))
+        print_json(_as_dict(network_name(result), ablations))
         return
     _say(ablations)
     from grokscope.plots import draw_ablations, settings_line
@@ -63,7 +59,7 @@ def ablate(
     title = "the analytic network" if result.engine == "analytic" else settings_line(result)
     write_outputs(
         out,
-        f"{name.replace(':', '-')}-ablate",
+        file_name(result, "ablate"),
         lambda: draw_ablations(ablations, title),
         lambda: _table(ablations),
     )
@@ -134,26 +130,20 @@ def _table(ablations: Ablations) -> Table:
 
 def _as_dict(run: str, ablations: Ablations) -> dict[str, object]:
     return {
-        "run": run,
+        "run_id": run,
         "rows": [row.to_dict() for row in ablations.rows],
         "missing": ablations.missing,
         "key_frequencies": list(ablations.key_frequencies),
         "pairs_left_out": ablations.pairs_left_out,
         "distance": {
-            "weights": _known(ablations.weight_distance),
-            "high_ipr_mean": _known(ablations.mean_distance(high=True)),
-            "low_ipr_mean": _known(ablations.mean_distance(high=False)),
+            "weights": number(ablations.weight_distance),
+            "high_ipr_mean": number(ablations.mean_distance(high=True)),
+            "low_ipr_mean": number(ablations.mean_distance(high=False)),
             "high_ipr_threshold": HIGH_IPR,
         },
         "neurons": {
-            "ipr": [_known(value) for value in ablations.ipr.tolist()],
+            "ipr": numbers(ablations.ipr),
             "frequency": [None if place < 0 else place for place in ablations.frequency.tolist()],
-            "distance": None
-            if ablations.distance is None
-            else [_known(value) for value in ablations.distance.tolist()],
+            "distance": None if ablations.distance is None else numbers(ablations.distance),
         },
     }
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -49,8 +49,10 @@ def load_network(name: str, store: Path) -> RunResult:
     return result
 
 
-def check_outputs(paths: Sequence[Path] | None) -> None:
-    """Refuse a path whose ending names no format, before anything is computed for it."""
+def check_outputs(paths: Sequence[Path] | None, *, as_json: bool = False) -> None:
+    """Refuse a path whose ending names no format, and files beside JSON, before anything is computed for them."""
+    if as_json and paths:
+        raise GrokscopeError("--json writes no files: leave out --out, or --json")
     for path in paths or ():
         if path.suffix not in (*PICTURES, ".csv"):
             raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .png, .pdf, .svg or .csv")

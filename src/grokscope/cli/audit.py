@@ -1,6 +1,5 @@
 """`grokscope audit`: which training labels a network finds suspicious, and how many of those are wrong."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from rich.table import Table as TextTable
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.values import file_name, network_name, print_json
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Audit, audit_labels
 from grokscope.phases import Phase
@@ -83,7 +83,7 @@ def audit(
 
     grokscope audit --sweep fig3a --out map.png --out map.csv
     """
-    check_outputs(out)
+    check_outputs(out, as_json=as_json)
     if (run is None) == (sweep is None):
         raise GrokscopeError("name either a run, as in `grokscope audit 41630c`, or a sweep, with --sweep NAME")
     if sweep is not None:
@@ -99,10 +99,10 @@ def _audit_run(
     run: str, store: Path, prune: str, baseline: str | None, top: int, out: list[Path] | None, *, as_json: bool
 ) -> None:
     result = load_network(run, store)
-    name = run if result.engine == "analytic" else result.run_id
+    name = network_name(result)
     found = audit_labels(result.spec, result.trained_weights(), result.dataset(), prune=prune, baseline=baseline)
     if as_json:
-        typer.echo(json.dumps(_to_dict(name, result, found, top), allow_nan=False))
+        print_json(_to_dict(name, result, found, top))
         return
     for line in _words(name, result, found, prune):
         typer.echo(line)
@@ -117,7 +117,7 @@ def _audit_run(
         assert result.phase is not None
         return draw_audit(found, f"{settings_line(result)}: {result.phase.label}")
 
-    write_outputs(out, f"{name.replace(':', '-')}-audit", draw, lambda: _example_table(found))
+    write_outputs(out, file_name(result, "audit"), draw, lambda: _example_table(found))
 
 
 def _words(name: str, result: RunResult, audit: Audit, prune: str) -> list[str]:
@@ -219,7 +219,7 @@ def _audit_sweep(
     if as_json:
         table = found.table()
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        typer.echo(json.dumps({"sweep": name, "prune": prune, "runs": rows}, allow_nan=False))
+        print_json({"sweep": name, "prune": prune, "runs": rows})
         return
     audited = sum(run.scores is not None for run in found.runs)
     typer.echo(f"{name}: {audited} of {len(found.runs)} runs audited. Medians over the runs with wrong labels:")

@@ -1,6 +1,5 @@
 """`grokscope dynamics`: what happened during a run, and when."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, write_outputs
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
 from grokscope.cli.progress import RunsProgress
+from grokscope.cli.values import print_json
 from grokscope.engines import check_engine
 from grokscope.errors import EngineError, GrokscopeError
 from grokscope.measure import Ledger, LedgerRecorder, training_events
@@ -45,9 +45,7 @@ def dynamics(
 
     grokscope dynamics 41630c --json
     """
-    check_outputs(out)
-    if as_json and out:
-        raise GrokscopeError("--json draws and writes nothing: leave out --out, or --json")
+    check_outputs(out, as_json=as_json)
     result = Store(store, create=False).load(run)
     if not result.curve:
         raise GrokscopeError(
@@ -55,7 +53,7 @@ def dynamics(
         )
     kept = _trained_again(result) if ledger else None
     if as_json:
-        typer.echo(json.dumps(_as_dict(result, kept), allow_nan=False))
+        print_json(_as_dict(result, kept))
         return
     _say(result, kept)
     from grokscope.plots import draw_dynamics, draw_ledger, settings_line

@@ -60,7 +60,7 @@ def logits(
 
     grokscope logits 41630c --json
     """
-    check_outputs(out)
+    check_outputs(out, as_json=as_json)
     result = load_network(run, store)
     corrupted = np.flatnonzero(result.dataset().corrupted)
     if examples is not None and not len(corrupted):
@@ -74,7 +74,7 @@ def logits(
         chosen = np.flatnonzero(wrong)[:_EXAMPLES].tolist()
     shown = corrupted[chosen]  # places in the table, which begins with the training set
     if as_json:
-        print_json(_content(result, table, shown, chosen), out)
+        print_json(_content(result, table, shown, chosen))
         return
     for line in _words(result, table):
         typer.echo(line)

@@ -1,6 +1,5 @@
 """`grokscope prune`: what a network still knows without some of its neurons."""
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -18,6 +17,7 @@ from grokscope.cli.analysis import (
     write_outputs,
 )
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
+from grokscope.cli.values import file_name, network_name, print_json
 from grokscope.measure import BAND, ORDERS, Pruning, PruningCurve, measure_pruning
 from grokscope.result import RunResult
 
@@ -50,7 +50,7 @@ def prune(
 
     grokscope prune analytic --json
     """
-    check_outputs(out)
+    check_outputs(out, as_json=as_json)
     result = load_network(run, store)
     pruning = measure_pruning(
         result.trained_weights(),
@@ -61,7 +61,7 @@ def prune(
         seed=seed,
     )
     if as_json:
-        typer.echo(json.dumps(_to_dict(result, pruning, random_orders, seed), allow_nan=False))
+        print_json(_to_dict(result, pruning, random_orders, seed))
         return
     for line in _in_words(result, pruning, random_orders):
         typer.echo(line)
@@ -71,7 +71,7 @@ def prune(
 
         return draw_pruning(pruning, result.dataset().corruption, settings_line(result))
 
-    write_outputs(out, f"{result.run_id}-prune", draw, lambda: _table(pruning))
+    write_outputs(out, file_name(result, "prune"), draw, lambda: _table(pruning))
 
 
 def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterat
 def _to_dict(result: RunResult, pruning: Pruning, random_orders: int, seed: int) -> dict[str, object]:
     N = result.spec.model.width
     return {
-        "run_id": result.run_id,
+        "run_id": network_name(result),
         "neurons": N,
         "random_orders": random_orders,
         "seed": seed,

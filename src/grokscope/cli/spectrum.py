@@ -53,13 +53,13 @@ def spectrum(
 
     grokscope spectrum analytic --json
     """
-    check_outputs(out)
+    check_outputs(out, as_json=as_json)
     result = load_network(run, store)
     weights, operation = result.trained_weights(), result.spec.task.operation
     waves, outputs = neuron_waves(weights, operation), output_waves(weights, operation)
     shown = _shown_neurons(neurons, waves)
     if as_json:
-        print_json(_content(result, waves, outputs, shown), out)
+        print_json(_content(result, waves, outputs, shown))
         return
     for line in _words(result, waves, outputs):
         typer.echo(line)

@@ -2,8 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 import typer
 
@@ -44,10 +43,8 @@ def numbers(values: Iterable[float]) -> list[float | None]:
     return [number(value) for value in values]
 
 
-def print_json(content: dict[str, object], out: Sequence[Path] | None) -> None:
-    """One object on standard output, where nothing else may be: so files cannot be asked for with it."""
-    if out:
-        raise GrokscopeError("--json writes no files: leave out --out, or --json")
+def print_json(content: dict[str, object]) -> None:
+    """One object on standard output, where nothing else may be."""
     typer.echo(json.dumps(content, allow_nan=False))
 
 
