@@ -188,9 +188,10 @@ class ModelSpec(_Section):
         ('quadratic 500', '3-layer relu 500', '2-layer transformer 128, 4 heads')
         """
         if self.kind == "transformer":
-            tied = ", tied" if self.tie_weights else ""
-            return f"{self.layers}-layer transformer {self.embed}, {self.heads} heads{tied}"
-        return f"{'' if self.depth == 2 else f'{self.depth}-layer '}{self.activation} {self.width}"
+            words = f"{self.layers}-layer transformer {self.embed}, {self.heads} heads"
+            return words + (", tied" if self.tie_weights else "") + (", sqrt-d" if self.scaling == "sqrt-d" else "")
+        words = f"{'' if self.depth == 2 else f'{self.depth}-layer '}{self.activation} {self.width}"
+        return words + (f" {self.parameterization}" if self.parameterization != "paper" else "")
 
     @property
     def neurons(self) -> int:
@@ -491,7 +492,7 @@ def _unknown_key(path: str) -> str:
         return f"unknown key {path}: a spec has the sections {', '.join(RunSpec.model_fields)}" + did_you_mean(
             section or field, RunSpec.model_fields
         )
-    here = [known_field for known_field, known_path in by_field.items() if known_path.startswith(f"{section}.")]
+    here = _FIELDS[section]
     return f"unknown key {path}: {section} has {', '.join(here)}" + did_you_mean(field, here)
 
 

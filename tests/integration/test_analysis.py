@@ -17,6 +17,10 @@ def test_a_network_by_its_id_or_analytic(tiny: RunSpec, tmp_path: Path) -> None:
     small = load_network("analytic:31:200", tmp_path)
     assert (small.spec.task.modulus, small.spec.model.width) == (31, 200)
     assert small.engine == "analytic"
+    with pytest.raises(GrokscopeError, match="analytic:P:N"):
+        load_network("analytic:abc", tmp_path)
+    with pytest.raises(GrokscopeError, match="model.width = 0 is not allowed"):
+        load_network("analytic:31:0", tmp_path)
 
 
 def test_a_run_without_weights_says_how_to_get_them(tiny: RunSpec, tmp_path: Path) -> None:
@@ -43,6 +47,9 @@ def test_tables_and_their_paths(tmp_path: Path) -> None:
     written = write_table(tmp_path / "new" / "t.csv", {"k": [1, 2], "name": ["a", "b,c"]})
     assert written.read_text() == 'k,name\n1,a\n2,"b,c"\n'
     check_outputs([Path("a.png"), Path("b.csv")])
+    check_outputs(None, as_json=True)
+    with pytest.raises(GrokscopeError, match="--json writes no files"):
+        check_outputs([Path("a.png")], as_json=True)
     with pytest.raises(GrokscopeError, match=r"must end in \.png, \.pdf, \.svg or \.csv"):
         check_outputs([Path("a.png"), Path("b.xls")])
     with pytest.raises(GrokscopeError, match="cannot write"):

@@ -97,8 +97,9 @@ def test_a_sweep_from_start_to_picture(short: Path) -> None:
     assert re.search(r"mine +6 +6 +0 +0 +0 ", grokscope("status", cwd=short).stdout)
 
     for name in ("mine.png", "mine.pdf", "mine.svg"):
-        grokscope("phase-diagram", "mine", "--accuracies", "--out", name, cwd=short)
+        grokscope("phase-diagram", "mine", "--accuracies", "--out", name, "--out", f"{name}.csv", cwd=short)
         assert (short / name).stat().st_size > 5000
+        assert len(rows_of(short / f"{name}.csv")) == 6
     grokscope("phase-diagram", "mine", "--out", "mine.csv", cwd=short)
     rows = rows_of(short / "mine.csv")
     assert [(row["task.data_fraction"], row["task.corruption"]) for row in rows[:4]] == [

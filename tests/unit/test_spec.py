@@ -176,6 +176,7 @@ BAD = [
     ({"model": {"tie_weights": True}}, ["model.tie_weights", "'mlp'"]),
     ({"model": {"tie_weights": 1}}, ["model.tie_weights", "must be true or false"]),
     ({"model": {"depth": 3, "scaling": "sqrt-d"}}, ["model.scaling", "'mlp'"]),
+    ({"model": {"foo": 1}}, ["unknown key model.foo", "kind", "scaling"]),
     ({"model": {"depth": 1}}, ["model.depth", "1", "at least 2"]),
     ({"model": {"depth": "3"}}, ["model.depth", "'3'", "whole number"]),
     ({"model": {"kind": "transfomer"}}, ["model.kind", "did you mean 'transformer'?"]),

@@ -42,6 +42,8 @@ def load_network(name: str, store: Path) -> RunResult:
     if match := re.fullmatch(r"analytic(?::(\d+):(\d+))?", name):
         modulus, width = (int(number or default) for number, default in zip(match.groups(), (97, 500), strict=True))
         return analytic_result(modulus, width)
+    if name.startswith("analytic"):
+        raise GrokscopeError(f"RUN = {name!r} is not allowed: must be a run id, analytic, or analytic:P:N for p and N")
     result = Store(store, create=False).load(name)
     if result.status == "diverged":
         raise GrokscopeError(f"run {result.run_id} diverged at step {result.diverged_step}: it left no network")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
@@ -128,7 +129,7 @@ def _words(name: str, result: RunResult, audit: Audit, prune: str) -> list[str]:
     if drawn:
         words[0] += f" Of {drawn} corrupted ones {audit.drawn_right} were drawn right by chance."
     if not wrong:
-        words.append("Nothing is wrong, so there is nothing to find: the figures do not exist.")
+        words.append("Nothing is wrong, so there is nothing to find: AUROC, average precision and recall do not exist.")
     elif wrong == examples:
         words.append("Every label is wrong, so there is nothing to tell them from: AUROC does not exist.")
     if not result.spec.model.two_layer:
@@ -237,7 +238,10 @@ def _audit_sweep(
 
 
 def _phase_table(found: SweepAudit) -> TextTable:
-    """What each phase tells: of every score the median AUROC, and of every network the median recall of its answers."""
+    """What each phase tells: of every score the median AUROC, and of every network the median recall of its answers.
+
+    Networks that cannot be pruned have rows of their own, so that a row's medians are of the same runs.
+    """
     networks = [name for name in ("margin", "pruned_margin") if name in found.score_names]
     heads = [f"AUROC {name.replace('_', ' ')}" for name in found.score_names]
     heads += [f"recall of {'pruned ' if name.startswith('pruned') else ''}answers" for name in networks]
@@ -245,8 +249,9 @@ def _phase_table(found: SweepAudit) -> TextTable:
     table = TextTable(
         Column("phase", no_wrap=True), *(Column(head, justify="right") for head in ["runs", *heads]), box=None
     )
-    for phase in Phase:
-        scores = [run.scores for run in found.runs if run.scores and run.wrong and run.outcome == phase.value]
+    for phase, prunable in product(Phase, (True, False)):
+        all_scores = [run.scores for run in found.runs if run.scores and run.wrong and run.outcome == phase.value]
+        scores = [own for own in all_scores if ("pruned_margin" in own) == prunable]
         cells = []
         for figure, name in wanted:
             values = [value for own in scores if (value := own.get(name, {}).get(figure)) is not None]
@@ -267,7 +272,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
             if not bar.disable:
                 bar.update(task, completed=done, total=total)
             elif _LOG_LINES * done // total > _LOG_LINES * (done - 1) // total:
-                note(f"Audited {done} of {total} runs")
+                note(f"Went through {done} of {total} runs")
 
         yield on_run
 

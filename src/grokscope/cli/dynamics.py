@@ -46,6 +46,8 @@ def dynamics(
     grokscope dynamics 41630c --json
     """
     check_outputs(out, as_json=as_json)
+    if run.startswith("analytic"):
+        raise GrokscopeError("the analytic network was never trained, so it has no dynamics: name a stored run")
     result = Store(store, create=False).load(run)
     if not result.curve:
         raise GrokscopeError(

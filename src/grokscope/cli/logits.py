@@ -116,7 +116,7 @@ def _words(result: RunResult, table: LogitTable) -> list[str]:
         low, middle, high = np.percentile(margins, (5, 50, 95))
         lines.append(
             f"  {name:9}  {len(margins):5} examples  median {middle:+.3f}  (5 %: {low:+.3f}, 95 %: {high:+.3f})  "
-            f"higher than {rival} in {(margins > 0).mean():.1%}"
+            f"strictly higher than {rival} in {(margins > 0).mean():.1%}"
         )
     if unopposed := _unopposed(table):
         lines.append(f"  {unopposed} corrupted examples were given their true label by chance and are left out.")

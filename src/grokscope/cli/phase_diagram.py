@@ -6,20 +6,19 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.analysis import check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 from grokscope.sweep.diagram import phase_diagram as diagram_of
 
-_PICTURES = (".png", ".pdf", ".svg")
-
 
 def phase_diagram(
     sweep: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep that was started on the store.")],
     out: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="Where to write it: a picture (.png, .pdf, .svg) or the cells as .csv.",
+            help="Where to write it: a picture (.png, .pdf, .svg) or the cells as .csv. May be given several times.",
             show_default="grokscope-figures/SWEEP.png",
         ),
     ] = None,
@@ -39,21 +38,20 @@ def phase_diagram(
 
     grokscope phase-diagram fig3a --out fig3a.csv
     """
-    path = out or Path("grokscope-figures") / f"{sweep}.png"
-    if path.suffix not in (*_PICTURES, ".csv"):
-        raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .png, .pdf, .svg or .csv")
+    check_outputs(out)
     diagram = diagram_of(Store(store, create=False), sweep)
-    if path.suffix == ".csv":
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(diagram.to_csv(), encoding="utf-8")
-        except OSError as error:
-            raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
-        typer.echo(f"Table: {path.resolve()}")
-    else:
-        from grokscope.plots import draw_phase_diagram, save_figure
+    for path in out or [Path("grokscope-figures") / f"{sweep}.png"]:
+        if path.suffix == ".csv":
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(diagram.to_csv(), encoding="utf-8")
+            except OSError as error:
+                raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
+            typer.echo(f"Table: {path.resolve()}")
+        else:
+            from grokscope.plots import draw_phase_diagram, save_figure
 
-        typer.echo(f"Figure: {save_figure(draw_phase_diagram(diagram, accuracies=accuracies), path)}")
+            typer.echo(f"Figure: {save_figure(draw_phase_diagram(diagram, accuracies=accuracies), path)}")
     sources = Counter(cell.source for cell in diagram.all_cells())
     partial = sum(cell.source == "run" and cell.missing + cell.failed > 0 for cell in diagram.all_cells())
     words = [f"{count} cells {source}" for source, count in sources.items()]

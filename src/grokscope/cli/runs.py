@@ -188,13 +188,15 @@ def _cells(run: StoredRun) -> list[str]:
     if spec.model.dropout:
         model += f" dp {spec.model.dropout:g}"
     batch = f" B {spec.training.batch_size}" if spec.training.batch_size else ""
+    loss = " cross-entropy" if spec.training.loss == "cross-entropy" else ""
+    optimizer = spec.optimizer.kind + (f" {spec.optimizer.momentum:g}" if spec.optimizer.momentum else "")
     return [
         run.run_id,
         f"{spec.task.operation} {spec.task.modulus}",
         f"{spec.task.data_fraction:g}",
         f"{spec.task.corruption:g}",
         model,
-        f"{spec.optimizer.kind} {spec.optimizer.learning_rate:g} wd {spec.optimizer.weight_decay:g}{batch}",
+        f"{optimizer} {spec.optimizer.learning_rate:g} wd {spec.optimizer.weight_decay:g}{batch}{loss}",
         str(spec.training.steps),
         "ref" if spec.training.seeding == "reference" else str(spec.training.seed),
         run.phase.label if run.phase else f"diverged at {run.diverged_step}",

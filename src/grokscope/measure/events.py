@@ -153,11 +153,10 @@ def _collapsed(curve: Sequence[Measurement]) -> Event:
     peak = max(range(len(curve)), key=norms.__getitem__)
     place = next((i for i in range(peak, len(curve)) if norms[i] < COLLAPSED_SHARE * norms[peak]), None)
     had = f"{norms[peak]:.3g}, at step {curve[peak].step}"
+    what, end = "the norm of the input and output weights", f"{norms[-1]:.3g}"
     if place is None:
-        return _never(f"no collapse: the norm of the weights was at most {had}, and is {norms[-1]:.3g} in the end")
-    return _at(
-        curve, place, f"the norm of the weights collapsed to {norms[place]:.3g} from {had}; it ends at {norms[-1]:.3g}"
-    )
+        return _never(f"no collapse: {what} was at most {had}, and is {end} in the end")
+    return _at(curve, place, f"{what} collapsed to {norms[place]:.3g} from {had}; it ends at {end}")
 
 
 def _delay(memorised: Event, grokked: Event) -> Delay | None:

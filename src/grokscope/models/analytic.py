@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from grokscope.errors import SpecError
 from grokscope.models.initial import Weights
 from grokscope.randomness import Stream, permutation, unit_interval
 
@@ -18,6 +19,8 @@ def analytic_weights(modulus: int, width: int, seed: int = 0) -> Weights:
     The network is exact as N grows, with corrections of order 1/√N. The prefactor is (2/N)^(+1/3): the paper's
     Equation 2 prints the exponent as −1/3, but three factors have to make the 2/N of its Equation 6.
     """
+    if modulus < 2 or width < 1:
+        raise SpecError(f"there is no analytic network with modulus = {modulus} and width = {width}: at least 2 and 1")
     # σ is a random permutation of 1 … N; as a frequency it counts modulo p.
     frequency = 1 + permutation(seed, Stream.ANALYTIC, 0, np.arange(width, dtype=np.int64))  # [N]
     phase_u, phase_v = (2 * math.pi * u - math.pi for u in unit_interval(seed, Stream.ANALYTIC, 1, width))  # [N] each

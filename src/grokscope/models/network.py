@@ -50,6 +50,10 @@ class Network(nn.Module):
         """How many values of an example dropout acts on, at each place where it acts."""
         raise NotImplementedError
 
+    def extra_repr(self) -> str:
+        """The arrays and their shapes, for print(network)."""
+        return ", ".join(f"{name} {list(array.shape)}" for name, array in self.named_arrays().items())
+
     def array(self, name: str) -> Tensor:
         """The live tensor of this name, as it is kept."""
         tensor: Tensor = getattr(self, name)

@@ -45,7 +45,7 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         _draw_columns(
             periodicity, result.curve, {"mean_ipr": ("mean IPR", INPUT_COLOR, "-")}, "mean IPR of live neurons"
         )
-        periodicity.set_ylim(bottom=0)
+        periodicity.set_ylim(0, 1.1 * max((row.mean_ipr for row in result.curve if row.mean_ipr > 0), default=1))
         for axes in (accuracies, losses, sizes, periodicity):
             axes.set(xscale="log", xlabel="")
             _mark(axes, events)
@@ -68,7 +68,9 @@ def _draw_columns(
 ) -> None:
     steps = [row.step for row in curve]
     for column, (label, color, line) in columns.items():
-        axes.plot(steps, [getattr(row, column) for row in curve], line, color=color, label=label)
+        values = [getattr(row, column) for row in curve]
+        # A single point is no line.
+        axes.plot(steps, values, line, color=color, label=label, marker="o" if len(steps) == 1 else None)
     axes.set_ylabel(ylabel)
 
 

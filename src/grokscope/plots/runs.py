@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
 from grokscope.result import RunResult
+from grokscope.spec import RunSpec
 
 _ACCURACIES = {  # column of the curve → label, colour, line
     "train_accuracy": ("train", "#0072B2", "-"),
@@ -63,7 +64,8 @@ def draw_accuracies(axes: Axes, result: RunResult) -> None:
     for column, (label, color, line) in _ACCURACIES.items():
         values = np.array([getattr(row, column) for row in result.curve])
         if not np.isnan(values).all():
-            axes.plot(steps, values, line, color=color, label=label)
+            # A single point is no line.
+            axes.plot(steps, values, line, color=color, label=label, marker="o" if len(steps) == 1 else None)
     clean = 1 - result.dataset().corruption
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
     axes.annotate("1 − ξ", (1, clean), xytext=(2, 2), textcoords="offset points", color="0.4", fontsize=8.5)
@@ -93,8 +95,8 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
         axes.hist(values["output"], bins, histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label="output")
         axes.legend(loc="upper center")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    note = f"mean {result.neurons.mean_ipr:.2g}"
-    if dead.any():
+    note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
+    if dead.any() and not dead.all():
         note += f"\n{int(dead.sum())} dead"
     axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
 
@@ -135,7 +137,7 @@ def settings_line(result: RunResult) -> str:
         f"ξ = {spec.task.corruption:g}",
         f"wd = {spec.optimizer.weight_decay:g}",
     ]
-    if not spec.model.two_layer:
+    if spec.model.describe() != RunSpec().model.describe():
         parts.insert(1, spec.model.describe())
     if spec.model.dropout:
         parts.append(f"dropout = {spec.model.dropout:g}")
@@ -143,4 +145,10 @@ def settings_line(result: RunResult) -> str:
         parts.append(f"{spec.model.norm} norm")
     if spec.training.batch_size:
         parts.append(f"B = {spec.training.batch_size}")
+    if spec.training.loss != "mse":
+        parts.append(spec.training.loss)
+    if spec.optimizer.kind != "adamw":
+        parts.append(spec.optimizer.kind)
+    if spec.optimizer.learning_rate != RunSpec().optimizer.learning_rate:
+        parts.append(f"lr = {spec.optimizer.learning_rate:g}")
     return ", ".join(parts)
