@@ -19,7 +19,7 @@ def test_a_network_by_its_id_or_analytic(tiny: RunSpec, tmp_path: Path) -> None:
     assert small.engine == "analytic"
     with pytest.raises(GrokscopeError, match="analytic:P:N"):
         load_network("analytic:abc", tmp_path)
-    with pytest.raises(GrokscopeError, match="model.width = 0 is not allowed"):
+    with pytest.raises(GrokscopeError, match=r"model\.width = 0 is not allowed"):
         load_network("analytic:31:0", tmp_path)
 
 
