@@ -178,6 +178,19 @@ def test_nothing_and_everything_pruned() -> None:
         assert curve.test_loss[-1] == pytest.approx(1 / P)
 
 
+def test_the_analytic_network_survives_down_to_a_width_that_solves_the_task() -> None:
+    """Its neurons are drawn alike, so any of them make a smaller analytic network; corrections grow as 1/√N."""
+    enough, width = 400, 1200
+    data = make_dataset(TaskSpec(modulus=31, corruption=0.2))
+    small = measure_network(make_network(ModelSpec(width=enough), analytic_weights(31, enough)), data)
+    assert small.test_accuracy == 1
+    pruning = measure_pruning(analytic_weights(31, width), ModelSpec(width=width), data, random_orders=5)
+    kept = slice(0, width - enough + 1)
+    for name in ("test_accuracy", "clean_accuracy", "recovered_accuracy"):
+        assert (getattr(pruning.random_low, name)[kept] == 1).all()
+    assert pruning.orders["random"].test_accuracy[-2] < 0.5  # one neuron cannot
+
+
 @pytest.mark.parametrize(("corruption", "missing"), [(0.0, {"corrupted", "recovered"}), (1.0, {"clean"})])
 def test_accuracies_on_no_examples_do_not_exist(corruption: float, missing: set[str]) -> None:
     weights, model = network()
