@@ -15,6 +15,7 @@ from grokscope import EngineError, RunSpec, Store, run
 from grokscope.engines import runs_that_fit
 from grokscope.run import execute_stack
 from grokscope.sweep import Failed, Finished, Measured, Started, run_all, worker
+from grokscope.sweep.local import sweep_engine
 
 
 @pytest.fixture
@@ -141,6 +142,11 @@ def test_a_killed_stacked_sweep_goes_on_to_the_same_results(tmp_path: Path) -> N
     done = grokscope(*arguments, cwd=tmp_path)
     assert "0 of 6 runs are left" in done.stderr
     assert contents(store) == contents(peace)
+
+
+def test_a_sweep_stacks_on_every_device_but_the_cpu() -> None:
+    assert [sweep_engine("auto", device) for device in ("cpu", "cuda", "cuda:1", "mps")] == ["auto", *["stacked"] * 3]
+    assert sweep_engine("torch", "cuda") == "torch"
 
 
 def test_a_device_that_is_not_there(tiny: RunSpec, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from grokscope.measure.detection import (
     precision_recall,
     r_precision,
 )
-from grokscope.measure.memorising import Pruning, check_prune_rule, pruning_of
+from grokscope.measure.memorising import MemorisingNeurons, check_prune_rule, pruning_of
 from grokscope.measure.spectrum import FloatArray, neuron_spectra
 from grokscope.measure.suspicion import logits_in_parts, softmax, suspicion
 from grokscope.models import Weights, pruned
@@ -65,7 +65,7 @@ class Audit:
     predicted: Int64Array  # [n]  the network's answers
     pruned_predicted: Int64Array | None  # [n]  its answers without the pruned neurons
     scores: dict[str, Score]
-    pruning: Pruning | None  # None without pruned scores
+    pruning: MemorisingNeurons | None  # None without pruned scores
     ranked_by: str  # the score to rank with when nobody knows what is wrong
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.measure.behaviour import behaviour_from
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra
 from grokscope.models import Evaluation, Weights
 from grokscope.spec import Loss
@@ -45,17 +46,16 @@ def take_measurement(
     dataset: Dataset,
 ) -> Measurement:
     """Everything that a curve records, from what the network says about both sets, its weights and their spectra."""
-    memorised = train.predictions == dataset.train_labels
-    corrected = train.predictions == dataset.train_truth
+    behaviour = behaviour_from(train, test, dataset)
     return Measurement(
         step=step,
         train_loss=train_loss,
-        test_loss=float(test.losses.mean()),
-        train_accuracy=_fraction(memorised),
-        test_accuracy=_fraction(test.predictions == dataset.test_labels),
-        corrupted_accuracy=_fraction(memorised[dataset.corrupted]),
-        clean_accuracy=_fraction(memorised[~dataset.corrupted]),
-        recovered_accuracy=_fraction(corrected[dataset.corrupted]),
+        test_loss=behaviour.test_loss,
+        train_accuracy=behaviour.train_accuracy,
+        test_accuracy=behaviour.test_accuracy,
+        corrupted_accuracy=behaviour.corrupted_accuracy,
+        clean_accuracy=behaviour.clean_accuracy,
+        recovered_accuracy=behaviour.recovered_accuracy,
         mean_ipr=spectra.mean_ipr,
         mean_gini=spectra.mean_gini,
         dead_neurons=int(spectra.dead.sum()),
@@ -80,10 +80,6 @@ def measure_network(network: "Network", dataset: Dataset, loss: Loss = "mse") ->
     weights = network.weights()
     spectra = neuron_spectra(weights, dataset.operation)
     return take_measurement(0, float(train.losses.mean()), train, test, weights, spectra, dataset)
-
-
-def _fraction(hits: npt.NDArray[np.bool_]) -> float:
-    return float(hits.mean()) if len(hits) else float("nan")
 
 
 def _norms(weights: Weights) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.spectrum import FloatArray, _ranks
+from grokscope.measure.spectrum import FloatArray, ranks_of
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -28,7 +28,7 @@ def auroc(scores: FloatArray, wrong: BoolArray) -> float | None:
     if not found or not others:
         return None
     # A wrong example's place is how many score lower; taking off the wrong ones among those leaves the pairs won.
-    pairs_won = float(_ranks(scores)[wrong].sum()) - found * (found - 1) / 2
+    pairs_won = float(ranks_of(scores)[wrong].sum()) - found * (found - 1) / 2
     return pairs_won / (found * others)
 
 

@@ -20,7 +20,7 @@ _APART = 0.1  # in IPR: groups closer than that are neurons of one kind, or the 
 
 
 @dataclass(frozen=True)
-class Pruning:
+class MemorisingNeurons:
     """Neurons to take out, and why these."""
 
     rule: str  # as it was asked for
@@ -59,7 +59,7 @@ def check_prune_rule(rule: str) -> None:
     )
 
 
-def pruning_of(rule: str, ipr: FloatArray) -> Pruning | None:
+def pruning_of(rule: str, ipr: FloatArray) -> MemorisingNeurons | None:
     """The neurons that a rule takes out, from the IPR of each [N], NaN if it is dead; None for the rule "none"."""
     check_prune_rule(rule)
     if rule == "none":
@@ -70,9 +70,9 @@ def pruning_of(rule: str, ipr: FloatArray) -> Pruning | None:
         lowest = np.argsort(ipr, kind="stable")[: math.floor(fraction * live.sum() + 1e-9)]  # NaN last
         neurons = np.zeros(len(ipr), np.bool_)
         neurons[lowest] = True
-        return Pruning(rule, neurons, None, int(live.sum()))
+        return MemorisingNeurons(rule, neurons, None, int(live.sum()))
     below = ipr_valley(ipr[live]) if rule == "auto" else _threshold(rule)
-    return Pruning(rule, live & (ipr < (-np.inf if below is None else below)), below, int(live.sum()))
+    return MemorisingNeurons(rule, live & (ipr < (-np.inf if below is None else below)), below, int(live.sum()))
 
 
 def ipr_valley(ipr: FloatArray) -> float | None:

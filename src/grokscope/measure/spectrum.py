@@ -5,6 +5,7 @@
 1.0
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,8 @@ def coefficients(vectors: npt.ArrayLike, operation: Operation) -> npt.NDArray[np
     order = wave_order(operation, values.shape[-1])
     axes = tuple(range(-order.ndim, 0))
     waves: npt.NDArray[np.complex128] = np.fft.rfftn(values[..., order], axes=axes)
-    return waves.reshape(*values.shape[:-1], -1)[..., distinct_waves(order.shape)]
+    flat = waves.reshape(*values.shape[:-1], math.prod(waves.shape[-order.ndim :]))  # also of no vectors at all
+    return flat[..., distinct_waves(order.shape)]
 
 
 def inverse_participation_ratio(spectra: FloatArray) -> FloatArray:
@@ -109,13 +111,13 @@ def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     >>> round(rank_correlation([1, 2, 3, 4], [1, 10, 100, 50]), 3)
     0.8
     """
-    ranks = np.stack([_ranks(np.asarray(values, np.float64)) for values in (first, second)])
+    ranks = np.stack([ranks_of(np.asarray(values, np.float64)) for values in (first, second)])
     centred = ranks - ranks.mean(axis=1, keepdims=True)
     lengths = np.sqrt(np.square(centred).sum(axis=1))
     return float(centred[0] @ centred[1] / lengths.prod()) if lengths.all() else float("nan")
 
 
-def _ranks(values: FloatArray) -> FloatArray:
+def ranks_of(values: FloatArray) -> FloatArray:
     """Places in ascending order; equal values share the mean of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts + 1) / 2)[inverse])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.measure.characters import distinct_waves, wave_order
-from grokscope.measure.spectrum import FloatArray
+from grokscope.measure.spectrum import FloatArray, coefficients
 from grokscope.models import Weights
 from grokscope.randomness import Int64Array
 from grokscope.spec import Operation
@@ -39,8 +39,7 @@ class Waves:
 
     def coefficients(self, vectors: npt.ArrayLike) -> ComplexArray:
         """Of vectors [..., p], as [..., K]: those of the Fourier transform over the group."""
-        values = np.asarray(vectors, dtype=np.float64)[..., self.places]
-        return np.asarray(values @ self.characters.conj().T)
+        return coefficients(vectors, self.operation)
 
     def energies(self, coefficients: ComplexArray) -> FloatArray:
         """How much of a vector's square norm each wave holds [..., K]; a wave and its conjugate together."""

@@ -1,5 +1,6 @@
 """What all networks share as torch modules: their weights by name, normalisation, evaluation and losses."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ _STATISTICS_RATE = 0.1  # at which BatchNorm's running statistics follow those o
 _ROWS_AT_ONCE = 4096  # keeps the hidden layer of a full grid within a few MB at N = 500
 
 
-class Network(nn.Module):
+class Network(nn.Module, ABC):
     """Weights under their engine-neutral names as parameters, and BatchNorm's statistics as buffers.
 
     A subclass says what `forward` computes, which of its arrays are kept transposed, and what dropout acts on.
@@ -36,6 +37,7 @@ class Network(nn.Module):
             else:
                 self.register_parameter(name, nn.Parameter(tensor))
 
+    @abstractmethod
     def forward(
         self, pairs: Tensor, dropout_masks: Sequence[Tensor] = (), example_weights: Tensor | None = None
     ) -> Tensor:
@@ -44,11 +46,10 @@ class Network(nn.Module):
         `dropout_masks` multiply what dropout acts on, one [B, width] for each of `dropout_widths`; none drops nothing.
         `example_weights` [B], which sum to 1, are what BatchNorm averages with; all the same if None.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def dropout_widths(self) -> list[int]:
         """How many values of an example dropout acts on, at each place where it acts."""
-        raise NotImplementedError
 
     def extra_repr(self) -> str:
         """The arrays and their shapes, for print(network)."""
