@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grokscope import RunSpec, Store
-from grokscope.experiments import SWEEPS
+from grokscope.experiments.catalogue import SWEEPS
 from grokscope.run import execute
 from grokscope.sweep.local import available_cores
 from grokscope.sweep.plan import Axis, Plan
@@ -117,7 +117,7 @@ def large_store(path: Path) -> int:
     result = execute(RunSpec().updated({"task.modulus": 11, "model.width": 24, "training.steps": 60}))
     store = Store(path)
     store.save(result)
-    plan = SWEEPS["fig3a"]().with_fields({"optimizer.weight_decay": "5"})
+    plan = SWEEPS["fig3a"].with_fields({"optimizer.weight_decay": "5"})
     plan = Plan("large", plan.base, (*plan.axes[:2], Axis(("training.seed",), tuple((i,) for i in range(310)))))
     store.record_sweep("large", plan.to_dict(), (f"{i:016x}" for i in range(plan.size)), refined=False)
     with sqlite3.connect(path / "index.sqlite") as index:

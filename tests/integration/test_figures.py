@@ -17,7 +17,7 @@ def test_figure_1_has_the_settings_of_the_paper() -> None:
 
 def test_figure_1_draws_what_the_runs_hold(tiny: RunSpec) -> None:
     results = [run(tiny.updated({"optimizer.weight_decay": decay})) for decay in fig01.WEIGHT_DECAYS]
-    figure = fig01.draw(results)
+    figure = fig01.picture(results)
     curves, histograms = figure.axes[:3], figure.axes[3:]
     for axes, bars, result in zip(curves, histograms, results, strict=True):
         assert axes.lines[0].get_ydata()[-1] == result.final.train_accuracy  # type: ignore[index]

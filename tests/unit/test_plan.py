@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope import RunSpec, SpecError
-from grokscope.experiments import SWEEPS
+from grokscope.experiments.catalogue import SWEEPS
 from grokscope.sweep.plan import Axis, Plan
 
 
@@ -161,7 +161,7 @@ def test_a_file_name_becomes_a_name(tmp_path: Path) -> None:
 
 
 def test_the_grid_of_the_paper() -> None:
-    full = SWEEPS["fig3a"]()
+    full = SWEEPS["fig3a"]
     assert full.size == 17 * 19 * 4
     thinned = full.with_grid("5x3")
     assert [value for (value,) in thinned.axes[0].points] == [0.1, 0.3, 0.5, 0.7, 0.9]
@@ -170,7 +170,7 @@ def test_the_grid_of_the_paper() -> None:
     assert by_default == RunSpec().updated(
         {"task.data_fraction": 0.1, "task.corruption": 0.0, "optimizer.weight_decay": 0.0}
     )
-    assert {spec.model.dropout for spec in SWEEPS["fig3b"]().specs()} == {0, 0.3, 0.6, 0.9}
+    assert {spec.model.dropout for spec in SWEEPS["fig3b"].specs()} == {0, 0.3, 0.6, 0.9}
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_mistakes_that_show_in_a_spec(tmp_path: Path) -> None:
 @pytest.mark.parametrize("grid", ["5", "5x", "0x5", "axb", "5x5x5"])
 def test_grids_that_are_none(grid: str) -> None:
     with pytest.raises(SpecError, match="must be two numbers such as 5x5"):
-        SWEEPS["fig3a"]().with_grid(grid)
+        SWEEPS["fig3a"].with_grid(grid)
 
 
 def test_grids_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"task\.corruption has 19 values"):
-        SWEEPS["fig3a"]().with_grid("17x20")
+        SWEEPS["fig3a"].with_grid("17x20")
     with pytest.raises(SpecError, match=r"mine has no task\.data_fraction"):
         plan_from('[axes]\n"task.corruption" = [0]', tmp_path).with_grid("1x1")

@@ -9,8 +9,10 @@ import typer
 import grokscope
 from grokscope.cli.ablate import ablate
 from grokscope.cli.audit import audit
+from grokscope.cli.claims import claims
 from grokscope.cli.demo import demo
 from grokscope.cli.dynamics import dynamics
+from grokscope.cli.figure import figure, figures, reproduce
 from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
@@ -43,6 +45,10 @@ app.command()(logits)
 app.command()(dynamics)
 app.command()(ablate)
 app.command()(audit)
+app.command()(figure)
+app.add_typer(figures, name="figures")
+app.command()(claims)
+app.command()(reproduce)
 app.command()(demo)
 
 

@@ -52,10 +52,9 @@ def demo(
             note("Stopped. The same command goes on.")
             sys.exit(130)
 
-    results = {spec.run_id: opened.load(spec.run_id) for spec in specs}
-    ordered = [results[spec.run_id] for spec in specs]
+    ordered = [opened.load(spec.run_id) for spec in specs]
     Console().print(_table(ordered))
-    typer.echo(f"Figure: {save_figure(fig01.draw(ordered), out)}")
+    typer.echo(f"Figure: {save_figure(fig01.picture(ordered), out)}")
     typer.echo(f"Took {time.perf_counter() - started:.0f} s. The runs are in {store}: grokscope runs list")
 
 

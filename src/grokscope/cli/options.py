@@ -20,6 +20,10 @@ EngineOption = Annotated[
 DeviceOption = Annotated[
     str, typer.Option("--device", help="cpu, cuda or mps; cuda:1 is the second GPU.", rich_help_panel="Running")
 ]
+WorkersOption = Annotated[
+    str,
+    typer.Option("--workers", help="Processes; auto: one for each core, or one for a GPU.", rich_help_panel="Running"),
+]
 
 __all__ = [
     "DEFAULT_STORE",
@@ -27,6 +31,7 @@ __all__ = [
     "EngineOption",
     "RunArgument",
     "StoreOption",
+    "WorkersOption",
     "help_without_command",
     "note",
     "store_flag",

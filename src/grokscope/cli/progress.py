@@ -12,6 +12,7 @@ from grokscope.measure import Measurement
 from grokscope.spec import RunSpec
 
 _LOG_LINES = 10  # per run, without a terminal
+_MANY = 8  # more runs than this have no lines of their own before they are done, and no bars after it
 
 
 class RunsProgress:
@@ -29,10 +30,11 @@ class RunsProgress:
             disable=not sys.stderr.isatty(),
         )
         self._tasks = [
-            self._bars.add_task(name, total=spec.training.steps, accuracies="")
+            self._bars.add_task(name, total=spec.training.steps, accuracies="", visible=len(specs) <= _MANY)
             for spec, name in zip(specs, names, strict=True)
         ]
         self._logged = [0] * len(specs)
+        self._done = 0
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -47,10 +49,22 @@ class RunsProgress:
         """Show the newest measurement of a run."""
         accuracies = f"train {row.train_accuracy:4.0%} test {row.test_accuracy:4.0%}"
         if not self._bars.disable:
-            self._bars.update(self._tasks[index], completed=row.step, accuracies=accuracies)
+            self._bars.update(self._tasks[index], completed=row.step, accuracies=accuracies, visible=True)
+            return
+        if len(self._specs) > _MANY:
             return
         steps = self._specs[index].training.steps
         tenth = _LOG_LINES * row.step // steps
         if tenth > self._logged[index]:
             self._logged[index] = tenth
             note(f"{self._names[index]}: step {row.step} of {steps}, {accuracies}")
+
+    def finish(self, index: int, how: str) -> None:
+        """Say how a run ended."""
+        self._done += 1
+        line = f"{self._done} of {len(self._specs)}: {self._names[index]}: {how}"
+        if self._bars.disable:
+            note(line)
+            return
+        self._bars.update(self._tasks[index], visible=len(self._specs) <= _MANY)
+        self._bars.console.print(line, highlight=False, soft_wrap=True)

@@ -2,24 +2,30 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from grokscope.cli.live import SweepDisplay, duration
-from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
-from grokscope.cli.stopping import stop_on_request
+from grokscope.cli.live import duration
+from grokscope.cli.options import (
+    DEFAULT_STORE,
+    DeviceOption,
+    EngineOption,
+    StoreOption,
+    WorkersOption,
+    note,
+    store_flag,
+)
+from grokscope.cli.running import run_plan, worker_count
 from grokscope.engines import check_engine
-from grokscope.errors import GrokscopeError, SpecError, did_you_mean
-from grokscope.experiments import SWEEPS
+from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweep import run_all
 from grokscope.sweep.diagram import wanted_places
 from grokscope.sweep.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweep.local import available_cores, sweep_engine
+from grokscope.sweep.local import sweep_engine
 from grokscope.sweep.plan import Plan
 
 _WHAT = "What to run"
@@ -27,9 +33,7 @@ _HOW = "Running"
 
 
 def sweep(
-    what: Annotated[
-        str, typer.Argument(metavar="SWEEP", help=f"A sweep of the paper ({', '.join(SWEEPS)}), or a .toml file.")
-    ],
+    what: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep of the paper, such as fig3a, or a .toml file.")],
     fields: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Set a field of every run.", rich_help_panel=_WHAT),
@@ -51,9 +55,7 @@ def sweep(
             help="What to call it in the store.", show_default="the sweep's or the file's name", rich_help_panel=_WHAT
         ),
     ] = None,
-    workers: Annotated[
-        str, typer.Option(help="Processes; auto: one for each core, or one for a GPU.", rich_help_panel=_HOW)
-    ] = "auto",
+    workers: WorkersOption = "auto",
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many runs.", rich_help_panel=_HOW)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.", rich_help_panel=_HOW)
@@ -84,7 +86,7 @@ def sweep(
     grokscope sweep fig3a --device cuda
     """
     engine = sweep_engine(engine, device)
-    count = _worker_count(workers, engine)
+    count = worker_count(workers, engine)
     plan = _plan(what)
     if name is not None:
         plan = Plan(name, plan.base, plan.axes, plan.derived)
@@ -108,8 +110,10 @@ def sweep(
 
 
 def _plan(what: str) -> Plan:
+    from grokscope.experiments.catalogue import SWEEPS
+
     if what in SWEEPS:
-        return SWEEPS[what]()
+        return SWEEPS[what]
     if what.endswith(".toml") or Path(what).exists():
         return Plan.from_file(Path(what))
     raise SpecError(
@@ -127,14 +131,6 @@ def _assignments(texts: list[str]) -> dict[str, str]:
             raise SpecError(f"--set names {path} twice")
         fields[path] = value
     return fields
-
-
-def _worker_count(text: str, engine: str) -> int:
-    if text == "auto":
-        return 1 if engine == "stacked" else available_cores()
-    if not text.isdecimal() or int(text) < 1:
-        raise GrokscopeError(f"--workers = {text!r} is not allowed: must be auto or a number of at least 1")
-    return int(text)
 
 
 def _record(store: Store, plan: Plan, specs: Sequence[RunSpec], *, refined: bool) -> None:
@@ -193,35 +189,8 @@ def _run(
     refined: bool,
     weights: bool,
 ) -> None:
-    run_ids = [spec.run_id for spec in specs]  # not the name's: another command may give that to another sweep
-    cells = store.outcomes(run_ids)
-    places = {cell.run_id: cell.place for cell in reversed(cells) if cell.outcome is None}  # each run once
-    display = SweepDisplay(plan, specs, cells)
-    left = plan.size if limit is None else limit
-
-    def batches() -> Iterator[Sequence[int]]:
-        nonlocal left
-        wanted = wanted_places(plan, cells) if refined else sorted(places.values())
-        while wanted and left:
-            chosen = wanted[:left]
-            left -= len(chosen)
-            display.expect(chosen)
-            yield chosen
-            wanted = wanted_places(plan, store.outcomes(run_ids)) if refined else []
-
-    with stop_on_request() as should_stop, display:
-        for event in run_all(
-            specs,
-            store.path,
-            workers=workers,
-            engine=engine,
-            device=device,
-            weights=weights,
-            batches=batches(),
-            should_stop=should_stop,
-        ):
-            display.update(event)
-        stopped = should_stop()
+    stopped = run_plan(store, plan, specs, workers, engine, device, limit, refined=refined, weights=weights)
+    run_ids = [spec.run_id for spec in specs]
     cells = store.outcomes(run_ids)
     failed, missing = (sum(cell.outcome == outcome for cell in cells) for outcome in ("failed", None))
     if refined and not stopped and not wanted_places(plan, cells):

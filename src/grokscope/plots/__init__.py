@@ -2,6 +2,7 @@
 
 from grokscope.plots.ablation import draw_ablations
 from grokscope.plots.audits import draw_audit, draw_audit_map
+from grokscope.plots.comparison import draw_phase_diagrams
 from grokscope.plots.dynamics import draw_dynamics, draw_ledger
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.logits import draw_logits
@@ -20,6 +21,7 @@ __all__ = [
     "draw_ledger",
     "draw_logits",
     "draw_phase_diagram",
+    "draw_phase_diagrams",
     "draw_pruning",
     "draw_runs",
     "draw_spectrum",

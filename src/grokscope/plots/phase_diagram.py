@@ -56,19 +56,19 @@ def draw_phase_diagram(
             for row, kind in enumerate(kinds, start=block * len(kinds)):
                 axes = grid[row, column]
                 if kind is None:
-                    _draw_phases(axes, panel)
+                    draw_phases(axes, panel)
                 else:
                     image = _draw_values(axes, shown[kind], place)
                     if column == 0:
                         figure.colorbar(image, ax=grid[row], label=kind, shrink=0.9)
                 if column == 0 and diagram.rows:
-                    axes.set_ylabel(_axis_label(diagram.rows))
-            grid[block * len(kinds), column].set_title(_panel_title(panel) or diagram.plan.name)
-            _label_ticks(axes, diagram.columns, diagram.rows)
-            axes.set_xlabel(_axis_label(diagram.columns))
+                    axes.set_ylabel(axis_label(diagram.rows))
+            grid[block * len(kinds), column].set_title(panel_title(panel) or diagram.plan.name)
+            label_ticks(axes, diagram.columns, diagram.rows)
+            axes.set_xlabel(axis_label(diagram.columns))
         for axes in grid.flat:
             axes.set_visible(bool(axes.images))
-        figure.legend(handles=_phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * abreast))
+        figure.legend(handles=phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * abreast))
     return figure
 
 
@@ -94,7 +94,7 @@ _FIELD_LABELS = {
 }
 
 
-def _draw_phases(axes: Axes, panel: Panel) -> None:
+def draw_phases(axes: Axes, panel: Panel) -> None:
     """Colours for outcomes, and marks for what needs a word: inferred, disagreeing, failed, missing."""
     codes = np.array([[OUTCOMES.index(cell.outcome) if cell.outcome else -1 for cell in row] for row in panel.cells])
     colors = ListedColormap([_MISSING, *(_OUTCOME_COLORS[outcome] for outcome in OUTCOMES)])
@@ -120,9 +120,9 @@ _MARKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _phase_handles(diagram: PhaseDiagram) -> list[Artist]:
+def phase_handles(*diagrams: PhaseDiagram) -> list[Artist]:
     """The phases in the paper's order, then what else occurs."""
-    cells = list(diagram.all_cells())
+    cells = [cell for diagram in diagrams for cell in diagram.all_cells()]
     handles: list[Artist] = [Patch(color=phase.color, label=phase.label) for phase in Phase]
     if any(cell.outcome == DIVERGED for cell in cells):
         handles.append(Patch(color=_OUTCOME_COLORS[DIVERGED], label="Diverged"))
@@ -134,7 +134,8 @@ def _phase_handles(diagram: PhaseDiagram) -> list[Artist]:
     return handles
 
 
-def _label_ticks(axes: Axes, columns: Axis, rows: Axis | None) -> None:
+def label_ticks(axes: Axes, columns: Axis, rows: Axis | None) -> None:
+    """The values of the two axes of a diagram."""
     axes.set_xticks(*_ticks(columns))
     axes.tick_params(labelbottom=True)  # also where another row of panels is below
     axes.set_yticks(*_ticks(rows) if rows else ([], []))
@@ -150,13 +151,16 @@ def _ticks(axis: Axis) -> tuple[list[int], list[str]]:
     return places, values
 
 
-def _axis_label(axis: Axis) -> str:
-    return ", ".join(_field_label(path) for path in axis.fields)
+def axis_label(axis: Axis) -> str:
+    """What an axis of a diagram is, for a reader."""
+    return ", ".join(field_label(path) for path in axis.fields)
 
 
-def _field_label(path: str) -> str:
+def field_label(path: str) -> str:
+    """A field of a spec, for a reader."""
     return _FIELD_LABELS.get(path, path.partition(".")[2].replace("_", " "))
 
 
-def _panel_title(panel: Panel) -> str:
-    return "\n".join(f"{_field_label(path)} {value}" for path, value in panel.fields.items())
+def panel_title(panel: Panel) -> str:
+    """What tells a panel from the others."""
+    return "\n".join(f"{field_label(path)} {value}" for path, value in panel.fields.items())

@@ -264,10 +264,14 @@ class Store:
 
     # ---- runs under way -----------------------------------------------------------------------------------------
 
-    def claim(self, run_id: str) -> Claim:
-        """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies."""
+    def claim(self, run_id: str, *, weights: bool = False) -> Claim:
+        """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies.
+
+        With `weights`, a run that is stored without them is to be done again.
+        """
         with _as_store_error(f"cannot claim run {run_id} in the store {self.path}"), self._transaction(durable=False):
-            if self._index.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)).fetchone():
+            done = "SELECT 1 FROM runs WHERE run_id = ? AND (has_weights OR NOT ? OR status = 'diverged')"
+            if self._index.execute(done, (run_id, weights)).fetchone():
                 return Claim.DONE
             lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
             if lease and lease[0] != owner_name() and is_alive(*lease):
@@ -366,6 +370,16 @@ class Store:
                 (json.dumps(list(run_ids)),),
             ).fetchall()
         return [CellOutcome._make(row) for row in rows]
+
+    def without_weights(self, run_ids: Iterable[str]) -> list[str]:
+        """Which of these runs are not here, or without weights though they have some, in the same order."""
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT value FROM json_each(?) LEFT JOIN runs ON runs.run_id = value "
+                "WHERE runs.run_id IS NULL OR NOT (has_weights OR status = 'diverged') ORDER BY key",
+                (json.dumps(list(run_ids)),),
+            ).fetchall()
+        return [run_id for (run_id,) in rows]
 
     def cells(self, sweep: str) -> list[CellOutcome]:
         """What became of every cell of a sweep, in the order of the places."""

@@ -36,6 +36,7 @@ class Cell:
     runs: int  # seeds that were run
     failed: int  # seeds that failed
     missing: int  # seeds that are still to be done
+    run_ids: tuple[str, ...]  # of the seeds that were run
     train_accuracy: float | None  # means over the seeds that were run
     test_accuracy: float | None
 
@@ -75,22 +76,19 @@ class PhaseDiagram:
         """Every cell of every panel."""
         return (cell for panel in self.panels for row in panel.cells for cell in row)
 
-    def to_csv(self) -> str:
-        """One line for each cell: its fields, what it shows, and the probability of each phase with its interval."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+    def to_columns(self) -> dict[str, Sequence[object]]:
+        """For each cell: its fields, what it shows, the probability of each phase with its interval, and its runs."""
         shown = (axis for axis in self.plan.axes if axis.fields != (SEED,) or axis is self.columns)
         fields = [path for axis in shown for path in axis.fields]
         heads = [f"{outcome}{bound}" for outcome in OUTCOMES for bound in ("", "_low", "_high")]
-        writer.writerow(
-            [*fields, "source", "outcome", "runs", "train_accuracy", "test_accuracy", "failed", "missing", *heads]
-        )
+        names = [*fields, "source", "outcome", "runs", "train_accuracy", "test_accuracy", "failed", "missing", *heads]
+        rows: list[list[object]] = []
         for panel in self.panels:
             for row, cells in enumerate(panel.cells):
                 for column, cell in enumerate(cells):
                     values = self.columns.at(column) | (self.rows.at(row) if self.rows else {}) | panel.fields
                     chances = [bound for outcome in OUTCOMES for bound in cell.interval(outcome)]
-                    writer.writerow(
+                    rows.append(
                         [
                             *(values[path] for path in fields),
                             cell.source,
@@ -100,8 +98,19 @@ class PhaseDiagram:
                             cell.failed,
                             cell.missing,
                             *(_text(value if cell.counts else None) for value in chances),
+                            " ".join(cell.run_ids),
                         ]
                     )
+        columns = zip(*rows, strict=True)
+        return {name: list(column) for name, column in zip([*names, "run_ids"], columns, strict=True)}
+
+    def to_csv(self) -> str:
+        """The columns, one line for each cell."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = self.to_columns()
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
         return text.getvalue()
 
 
@@ -162,6 +171,10 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
         values = np.array([getattr(cell, column) for cell in cells], float)
         with np.errstate(invalid="ignore"):
             means.append(per_cell(values, np.isfinite(values)) / per_cell(ones, np.isfinite(values)))
+    run_ids: dict[int, list[str]] = defaultdict(list)
+    for cell, at in zip(cells, cell_of.tolist(), strict=True):
+        if _CODES[cell.outcome] >= 0:
+            run_ids[at].append(cell.run_id)
     flat = [
         Cell(
             "run" if runs[i] else "failed" if failed[i] else "inferred" if counts[i].any() else "missing",
@@ -169,6 +182,7 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
             int(runs[i]),
             int(failed[i]),
             int(missing[i]),
+            tuple(run_ids[i]),
             *(None if math.isnan(mean[i]) else float(mean[i]) for mean in means),
         )
         for i in range(panels * width * height)

@@ -123,7 +123,7 @@ class Worker:
     def _claim(self, tasks: list[Task]) -> None:
         self._claimed = []
         for index, spec in tasks:
-            match self._store.claim(spec.run_id):
+            match self._store.claim(spec.run_id, weights=self._weights):
                 case Claim.HELD:
                     _say(self._pipe, Held(index))
                 case Claim.DONE if run := self._store.find(spec.run_id):

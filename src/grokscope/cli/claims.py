@@ -1,0 +1,155 @@
+"""`grokscope claims`: every claim of the paper that can be checked, with the number next to it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from grokscope.cli.gathering import (
+    DryRunOption,
+    GridOption,
+    RefineOption,
+    ScaleOption,
+    SeedsOption,
+    describe_work,
+    gather,
+)
+from grokscope.cli.options import (
+    DEFAULT_STORE,
+    DeviceOption,
+    EngineOption,
+    StoreOption,
+    WorkersOption,
+    note,
+)
+from grokscope.cli.running import worker_count
+from grokscope.errors import GrokscopeError, did_you_mean
+from grokscope.store import Store
+from grokscope.sweep.local import sweep_engine
+
+if TYPE_CHECKING:
+    from grokscope.experiments.claim import Claim, Finding
+    from grokscope.experiments.scale import Scale
+
+
+def claims(
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="ID", help="This claim, or all of a figure; may be given several times."),
+    ] = None,
+    scale: ScaleOption = "quick",
+    grid: GridOption = None,
+    seeds: SeedsOption = None,
+    refine: RefineOption = False,
+    no_run: Annotated[
+        bool, typer.Option("--no-run", help="Train nothing: what the store does not have is not run.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("--out", help="Write the ledger too: .md or .json. May be given several times."),
+    ] = None,
+    dry_run: DryRunOption = False,
+    workers: WorkersOption = "auto",
+    engine: EngineOption = "auto",
+    device: DeviceOption = "cpu",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Check what the paper says against runs, after doing those that the store does not have.
+
+    Each claim has bounds that were written down before it was measured. It holds if every seed lies within them,
+    fails if none does, and is inconclusive if they disagree.
+
+    [bold]Examples[/bold]
+
+    grokscope claims --only coexistence --seeds 3
+
+    grokscope claims --only fig06 --json
+
+    grokscope claims --no-run --scale paper --out ledger.md
+    """
+    from grokscope.experiments.scale import scale_of
+
+    chosen = _chosen(only)
+    wanted = scale_of(scale, grid=grid, seeds=seeds)
+    for path in out or ():
+        if path.suffix not in (".md", ".json"):
+            raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .md or .json")
+    count = worker_count(workers, sweep_engine(engine, device))
+    needs = [claim.needs(wanted) for claim in chosen]
+    if dry_run:
+        opened = Store(store, create=False) if (store / "index.sqlite").exists() else None
+        describe_work(needs, wanted, opened, count, engine, device)
+        return
+    opened = Store(store)
+    if not no_run:
+        gather(needs, wanted, opened, count, engine, device, refine=refine)
+    examine_claims(chosen, wanted, opened, out or (), as_json=as_json)
+
+
+def _chosen(only: Sequence[str] | None) -> "list[Claim]":
+    from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+
+    chosen: dict[str, Claim] = {} if only else dict(CLAIMS)
+    for name in only or ():
+        if name in CLAIMS:
+            chosen[name] = CLAIMS[name]
+        elif name in EXPERIMENTS:
+            chosen |= {claim.id: claim for claim in EXPERIMENTS[name].claims}
+        else:
+            known = [*CLAIMS, *EXPERIMENTS]
+            raise GrokscopeError(
+                f"there is no claim {name!r}{did_you_mean(name, known)}; `grokscope claims --no-run` lists them"
+            )
+    return list(chosen.values())
+
+
+def examine_claims(
+    chosen: "Sequence[Claim]", scale: "Scale", store: Store, out: Sequence[Path], *, as_json: bool = False
+) -> None:
+    """Measure them on what the store has, print the ledger, and write it."""
+    from grokscope.experiments.claim import count_verdicts, examine
+    from grokscope.experiments.ledger import ledger_json, ledger_markdown
+
+    findings: list[Finding] = []
+    for place, claim in enumerate(chosen, start=1):
+        if Console(stderr=True).is_terminal:
+            note(f"Checking {claim.id} ({place} of {len(chosen)})")
+        findings.append(examine(claim, store, scale))
+    text = json.dumps(ledger_json(findings), allow_nan=False, indent=1, ensure_ascii=False)
+    if as_json:
+        typer.echo(text)
+    else:
+        Console().print(_table(findings))
+        typer.echo(", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(findings).items() if count))
+    for path in out:
+        content = f"{text}\n" if path.suffix == ".json" else ledger_markdown(findings)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
+        note(f"Ledger: {path.resolve()}")
+
+
+def _table(findings: "Sequence[Finding]") -> Table:
+    table = Table(show_lines=True)
+    for heading in ("claim", "paper", "measured", "verdict"):
+        table.add_column(heading)
+    for finding in findings:
+        measured = "\n".join(each.text for each in finding.measured) or "–"
+        color = _VERDICT_COLORS[finding.verdict]
+        table.add_row(
+            f"[bold]{finding.claim.id}[/bold]\n{finding.claim.statement}",
+            finding.claim.paper,
+            measured,
+            f"[{color}]{finding.verdict}[/{color}]",
+        )
+    return table
+
+
+_VERDICT_COLORS = {"holds": "green", "fails": "red", "inconclusive": "yellow", "not run": "dim"}

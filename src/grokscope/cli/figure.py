@@ -1,0 +1,218 @@
+"""`grokscope figure`, `figures list` and `reproduce`: the paper's figures by name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from grokscope.cli.analysis import write_table
+from grokscope.cli.gathering import (
+    DryRunOption,
+    GridOption,
+    RefineOption,
+    ScaleOption,
+    SeedsOption,
+    describe_work,
+    gather,
+)
+from grokscope.cli.options import (
+    DEFAULT_STORE,
+    DeviceOption,
+    EngineOption,
+    StoreOption,
+    WorkersOption,
+    help_without_command,
+    note,
+    store_flag,
+)
+from grokscope.cli.running import worker_count
+from grokscope.errors import GrokscopeError
+from grokscope.store import Store
+from grokscope.sweep.local import sweep_engine
+
+if TYPE_CHECKING:
+    from grokscope.experiments.evidence import Needs
+    from grokscope.experiments.experiment import Experiment
+    from grokscope.experiments.scale import Scale
+
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="The directory to write to.")]
+DEFAULT_OUT = Path("grokscope-figures")
+
+figures = typer.Typer(invoke_without_command=True, help="The paper's figures and tables, and experiments beyond it.")
+
+
+@figures.callback()
+def _figures(context: typer.Context) -> None:
+    help_without_command(context)
+
+
+@figures.command("list")
+def list_figures() -> None:
+    """All names that `grokscope figure` knows.
+
+    [bold]Example[/bold]
+
+    grokscope figures list
+    """
+    from grokscope.experiments.catalogue import EXPERIMENTS
+
+    table = RichTable(box=None)
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it shows")
+    table.add_column("claims", justify="right")
+    for experiment in EXPERIMENTS.values():
+        table.add_row(experiment.name, experiment.title, str(len(experiment.claims) or ""))
+    Console().print(table)
+
+
+def figure(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Such as fig01, table2 or beyond-modulus.", show_default=False),
+    ],
+    scale: ScaleOption = "quick",
+    grid: GridOption = None,
+    seeds: SeedsOption = None,
+    refine: RefineOption = False,
+    out: OutOption = DEFAULT_OUT,
+    dry_run: DryRunOption = False,
+    workers: WorkersOption = "auto",
+    engine: EngineOption = "auto",
+    device: DeviceOption = "cpu",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Draw figures of the paper, after doing the runs that they need and the store does not have.
+
+    Writes for each a .png, a .pdf, the plotted data as .csv, and a caption with the exact settings and run ids as .txt.
+    Ctrl-C is safe: the same command goes on.
+
+    [bold]Examples[/bold]
+
+    grokscope figure fig01
+
+    grokscope figure fig03 --scale paper --refine --dry-run
+
+    grokscope figure fig05 fig06 --out pictures
+    """
+    from grokscope.experiments.catalogue import experiment_called
+    from grokscope.experiments.scale import scale_of
+
+    chosen = [experiment_called(name) for name in dict.fromkeys(names)]
+    _make(
+        chosen,
+        scale_of(scale, grid=grid, seeds=seeds),
+        out,
+        store,
+        worker_count(workers, sweep_engine(engine, device)),
+        engine,
+        device,
+        refine=refine,
+        dry_run=dry_run,
+    )
+
+
+def reproduce(
+    what: Annotated[
+        list[str], typer.Argument(metavar="all|NAME...", help="all, or names of figures.", show_default=False)
+    ],
+    scale: ScaleOption = "quick",
+    grid: GridOption = None,
+    seeds: SeedsOption = None,
+    refine: RefineOption = False,
+    out: OutOption = DEFAULT_OUT,
+    dry_run: DryRunOption = False,
+    workers: WorkersOption = "auto",
+    engine: EngineOption = "auto",
+    device: DeviceOption = "cpu",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Make all figures, then check all claims: the whole paper from one command.
+
+    [bold]Examples[/bold]
+
+    grokscope reproduce all --dry-run
+
+    grokscope reproduce all --scale paper --refine
+    """
+    from grokscope.cli.claims import examine_claims
+    from grokscope.experiments.catalogue import EXPERIMENTS, experiment_called
+    from grokscope.experiments.scale import scale_of
+
+    chosen = (
+        [each for each in EXPERIMENTS.values() if not each.unavailable]
+        if what == ["all"]
+        else [experiment_called(name) for name in dict.fromkeys(what)]
+    )
+    wanted = scale_of(scale, grid=grid, seeds=seeds)
+    count = worker_count(workers, sweep_engine(engine, device))
+    claims = [claim for each in chosen for claim in each.claims]
+    needs = [claim.needs(wanted) for claim in claims]
+    _make(chosen, wanted, out, store, count, engine, device, refine=refine, dry_run=dry_run, also=needs)
+    if not dry_run and claims:
+        examine_claims(claims, wanted, Store(store), [out / "claims.md", out / "claims.json"])
+
+
+def _make(
+    chosen: "Sequence[Experiment]",
+    scale: "Scale",
+    out: Path,
+    path: Path,
+    workers: int,
+    engine: str,
+    device: str,
+    *,
+    refine: bool,
+    dry_run: bool,
+    also: "Sequence[Needs]" = (),
+) -> None:
+    """Do what is missing and draw."""
+    for experiment in chosen:
+        if experiment.unavailable:
+            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
+    needs = [*(experiment.needs(scale) for experiment in chosen), *also]
+    if dry_run:
+        opened = Store(path, create=False) if (path / "index.sqlite").exists() else None
+        describe_work(needs, scale, opened, workers, engine, device)
+        return
+    _check_directory(out)
+    opened = Store(path)
+    gather(needs, scale, opened, workers, engine, device, refine=refine)
+    for experiment in chosen:
+        _draw(experiment, scale, opened, out, _command(experiment, scale, path, refine=refine))
+
+
+def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: bool) -> str:
+    flags = f"{scale.flags()}{' --refine' if refine else ''}{store_flag(store)}"
+    return f"grokscope figure {experiment.name}{flags}"
+
+
+def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, command: str) -> None:
+    from grokscope.experiments.captions import caption
+    from grokscope.experiments.evidence import Evidence
+    from grokscope.plots import save_figure
+
+    evidence = Evidence(store, scale)
+    if missing := evidence.missing(experiment.needs(scale)):
+        note(
+            f"{experiment.name} is not drawn: {missing} of its runs failed; "
+            f"`grokscope status{store_flag(store.path)}` says why"
+        )
+        return
+    drawing = experiment.draw(evidence)
+    for ending in (".png", ".pdf"):
+        shown = save_figure(drawing.figure, out / f"{experiment.name}{ending}")
+        if ending == ".png":
+            typer.echo(f"Figure: {shown}")
+    write_table(out / f"{experiment.name}.csv", drawing.data)
+    (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
+
+
+def _check_directory(out: Path) -> None:
+    """Refuse a place that cannot be written to before hours of work are done for it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GrokscopeError(f"--out = {str(out)!r} is not allowed: {error.strerror or error}") from None

@@ -1,0 +1,51 @@
+"""What stands below a figure: what is to be seen, the exact settings, and the runs."""
+
+from textwrap import fill
+
+from grokscope.experiments.evidence import Evidence
+from grokscope.experiments.experiment import Experiment
+from grokscope.spec import RunSpec
+from grokscope.sweep.diagram import PhaseDiagram
+
+
+def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:
+    """The caption as plain text."""
+    needs = experiment.needs(evidence.scale)
+    parts = [f"{experiment.name}: {experiment.title}", fill(experiment.caption, 100)]
+    if specs := needs.specs(evidence.scale):
+        lines = [f"  {spec.run_id}  {settings(spec)}" for spec in specs]
+        parts.append("\n".join(["Networks, and what differs from the defaults:", *lines]))
+    for plan in needs.diagrams:
+        parts.append(_diagram_lines(evidence.diagram(plan)))
+    parts.append(f"Defaults: {_all_settings(RunSpec())}")
+    parts.append(f"Made with: {command}")
+    return "\n\n".join(parts) + "\n"
+
+
+def settings(spec: RunSpec) -> str:
+    """The fields that differ from their defaults."""
+    return _fields(spec.model_dump(mode="json", exclude_defaults=True)) or "the default setting"
+
+
+def _all_settings(spec: RunSpec) -> str:
+    return _fields(spec.model_dump(mode="json", exclude_none=True))
+
+
+def _fields(content: dict[str, dict[str, object]]) -> str:
+    return ", ".join(f"{section}.{name} = {value}" for section, part in content.items() for name, value in part.items())
+
+
+def _diagram_lines(diagram: PhaseDiagram) -> str:
+    plan = diagram.plan
+    cells = list(diagram.all_cells())
+    runs, inferred = sum(cell.runs for cell in cells), sum(cell.source == "inferred" for cell in cells)
+    lines = [
+        f"Sweep {plan.name}: {runs} runs in {len(cells)} cells, of which {inferred} are inferred from those around"
+    ]
+    lines.append(f"  {settings(plan.base)}")
+    for axis in plan.axes:
+        values = [point[0] if len(point) == 1 else point for point in axis.points]
+        lines.append(f"  {', '.join(axis.fields)}: {', '.join(map(str, values))}")
+    lines += [f"  {path} = {formula}" for path, formula in plan.derived.items()]
+    lines.append("  The run ids of every cell are in the .csv beside this file.")
+    return "\n".join(lines)

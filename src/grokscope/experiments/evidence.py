@@ -1,0 +1,89 @@
+"""The runs that figures and claims need, and what a store has of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from grokscope.errors import GrokscopeError
+from grokscope.experiments.scale import Scale
+from grokscope.result import RunResult
+from grokscope.spec import RunSpec
+from grokscope.store import Store
+from grokscope.sweep.diagram import PhaseDiagram, assemble, wanted_places
+from grokscope.sweep.plan import Plan
+
+_KEPT = 24  # networks that are read once and used by several panels
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Runs in the paper's own terms, which a scale then reduces."""
+
+    networks: tuple[RunSpec, ...] = ()  # single ones; their weights are kept
+    seeds: int = 1  # that the single ones are wanted with
+    diagrams: tuple[Plan, ...] = ()
+
+    def specs(self, scale: Scale) -> list[RunSpec]:
+        """The single networks at a scale, with all their seeds."""
+        return [scale.network(spec, seed) for spec in self.networks for seed in range(scale.seed_count(self.seeds))]
+
+    def plans(self, scale: Scale) -> list[Plan]:
+        """The diagrams at a scale."""
+        return [scale.diagram(plan) for plan in self.diagrams]
+
+
+def together(needs: Iterable[Needs], scale: Scale) -> tuple[list[RunSpec], list[Plan]]:
+    """The networks and the diagrams that any of them needs, each once."""
+    specs: dict[str, RunSpec] = {}
+    plans: dict[str, Plan] = {}
+    for need in needs:
+        specs |= {spec.run_id: spec for spec in need.specs(scale)}
+        plans |= {plan.name: plan for plan in need.plans(scale)}
+    return list(specs.values()), list(plans.values())
+
+
+class Evidence:
+    """What a store has, asked for in the paper's own terms; everything at one scale, and for one seed of several."""
+
+    def __init__(self, store: Store, scale: Scale, seed: int = 0) -> None:
+        self.store, self.scale, self.seed = store, scale, seed
+        self._load = lru_cache(maxsize=_KEPT)(store.load)
+
+    def network(self, spec: RunSpec) -> RunResult:
+        """A single network of the paper, with its weights."""
+        return self._load(self.scale.network(spec, self.seed).run_id)
+
+    def networks(self, specs: Iterable[RunSpec]) -> list[RunResult]:
+        """Several of them."""
+        return [self.network(spec) for spec in specs]
+
+    def diagram(self, plan: Plan) -> PhaseDiagram:
+        """A phase diagram of the paper. Cells that were left out because all around them agree are inferred."""
+        scaled = self.scale.diagram(plan)
+        return assemble(scaled, self.store.outcomes(spec.run_id for spec in scaled.specs()), refined=True)
+
+    def at_seed(self, seed: int) -> "Evidence":
+        """The same for another seed of the single networks."""
+        return Evidence(self.store, self.scale, seed)
+
+    def missing(self, needs: Needs) -> int:
+        """How many runs are still to be done; of a diagram only those that cannot be inferred."""
+        return len(missing_networks(self.store, needs.specs(self.scale))) + sum(
+            len(missing_places(self.store, plan)) for plan in needs.plans(self.scale)
+        )
+
+    def require(self, needs: Needs) -> None:
+        """Raise if a run is missing."""
+        if count := self.missing(needs):
+            raise GrokscopeError(f"{count} runs are missing in the store {self.store.path}")
+
+
+def missing_networks(store: Store, specs: Iterable[RunSpec]) -> list[RunSpec]:
+    """Those that are not in the store, or without their weights."""
+    wanted = {spec.run_id: spec for spec in specs}
+    return [wanted[run_id] for run_id in store.without_weights(wanted)]
+
+
+def missing_places(store: Store, plan: Plan) -> list[int]:
+    """The cells of a diagram that have to be run next so that all others can be run or inferred."""
+    return wanted_places(plan, store.outcomes(spec.run_id for spec in plan.specs()))

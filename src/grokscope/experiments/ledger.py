@@ -1,0 +1,44 @@
+"""The ledger of claims as a page and as JSON."""
+
+from collections.abc import Sequence
+
+from grokscope.experiments.claim import Finding, Verdict, count_verdicts
+
+
+def ledger_json(findings: Sequence[Finding]) -> dict[str, object]:
+    """Everything, for programs."""
+    counts = {verdict.value: count for verdict, count in count_verdicts(findings).items()}
+    return {"verdicts": counts, "claims": [finding.to_dict() for finding in findings]}
+
+
+def ledger_markdown(findings: Sequence[Finding]) -> str:
+    """A page for readers: the count, a table, and below it what was seen where a claim does not hold."""
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(findings).items() if count)
+    lines = [
+        "# Claims of the paper, checked",
+        "",
+        "Every sentence of the paper that can be checked with a number. The bounds in parentheses were written down "
+        "before the measurement and are not moved after it. With several seeds a claim holds if every seed lies "
+        "within its bounds, fails if none does, and is inconclusive if they disagree; ± is the standard deviation over "
+        "seeds. Scales: paper, the paper's networks and grids; quick, the paper's single networks with one seed, and "
+        "coarse diagrams of smaller networks.",
+        "",
+        f"{len(findings)} claims: {counts}.",
+        "",
+        "| claim | paper | measured | scale, seeds | verdict |",
+        "|---|---|---|---|---|",
+    ]
+    for finding in findings:
+        claim = finding.claim
+        measured = "<br>".join(each.text for each in finding.measured) or "–"
+        statement = f"**{claim.id}**: {claim.statement}"
+        lines.append(
+            f"| {statement} | {claim.paper} | {measured} | {finding.scale.name}, {finding.seeds} | {finding.verdict} |"
+        )
+    noted = [finding for finding in findings if finding.claim.note]
+    if noted:
+        lines += ["", "## Notes", ""]
+        lines += [f"- **{finding.claim.id}** ({finding.verdict}): {finding.claim.note}" for finding in noted]
+    if open_ones := [finding.claim.id for finding in findings if finding.verdict is Verdict.NOT_RUN]:
+        lines += ["", f"Not run: {', '.join(open_ones)}."]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,48 @@
+"""The numbers behind pictures of runs, as columns."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from grokscope.experiments.experiment import Table
+from grokscope.measure import Measurement
+from grokscope.result import RunResult
+
+_MEASURED = [field.name for field in fields(Measurement)]
+
+
+def curves(results: Mapping[str, RunResult]) -> Table:
+    """Every row of every curve, with the name and the id of its network."""
+    rows = [(name, result.run_id, row) for name, result in results.items() for row in result.curve]
+    return {
+        "network": [name for name, _, _ in rows],
+        "run_id": [run_id for _, run_id, _ in rows],
+        **{column: [getattr(row, column) for _, _, row in rows] for column in _MEASURED},
+    }
+
+
+def neurons(results: Mapping[str, RunResult]) -> Table:
+    """The IPR of every neuron of every network, at its input and, of a deep one, at its output; dead ones have none."""
+    rows = []
+    for name, result in results.items():
+        for end, spectra in (("input", result.neurons), ("output", result.outputs)):
+            if spectra is None:
+                continue
+            scales = [None] * len(spectra.neuron_ipr) if spectra.norm_scale is None else spectra.norm_scale.tolist()
+            values = spectra.neuron_ipr.tolist()
+            for neuron, (ipr, dead, scale) in enumerate(zip(values, spectra.dead.tolist(), scales, strict=True)):
+                rows.append((name, result.run_id, end, neuron, None if dead else ipr, scale))
+    names = ("network", "run_id", "end", "neuron", "ipr", "norm_scale")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
+
+
+def stacked(**tables: Table) -> Table:
+    """Tables one below the other, with a first column that says which; what a table does not have is empty."""
+    columns = list(dict.fromkeys(column for table in tables.values() for column in table))
+    lengths = {name: len(next(iter(table.values()), ())) for name, table in tables.items()}
+    return {
+        "part": [name for name, length in lengths.items() for _ in range(length)],
+        **{
+            column: [value for name, table in tables.items() for value in table.get(column, [None] * lengths[name])]
+            for column in columns
+        },
+    }

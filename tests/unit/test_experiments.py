@@ -1,0 +1,60 @@
+"""Every figure draws, and every claim is measured, from a store that was made up."""
+
+import math
+from pathlib import Path
+
+import pytest
+from tests.synthetic import fill
+
+from grokscope.experiments.captions import caption
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.claim import Verdict, examine
+from grokscope.experiments.evidence import Evidence
+from grokscope.experiments.scale import SCALES, TINY, Scale
+
+AVAILABLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_a_figure_draws_what_its_table_says(name: str, tmp_path: Path) -> None:
+    experiment = EXPERIMENTS[name]
+    needs = experiment.needs(TINY)
+    evidence = Evidence(fill(tmp_path / "store", needs, TINY), TINY)
+    assert evidence.missing(needs) == 0
+    drawing = experiment.draw(evidence)
+    assert len({len(column) for column in drawing.data.values()}) == 1
+    assert len(next(iter(drawing.data.values()))) > 0
+    drawing.figure.savefig(tmp_path / f"{name}.png", dpi=50)
+    text = caption(experiment, evidence, f"grokscope figure {name}")
+    assert experiment.title in text
+    assert all(spec.run_id in text for spec in needs.specs(TINY))
+    assert all(plan.name in text for plan in needs.plans(TINY))
+
+
+@pytest.mark.parametrize("claim_id", CLAIMS)
+def test_a_claim_is_measured(claim_id: str, tmp_path: Path) -> None:
+    claim = CLAIMS[claim_id]
+    store = fill(tmp_path / "store", claim.needs(TINY), TINY)
+    finding = examine(claim, store, TINY)
+    assert finding.verdict is not Verdict.NOT_RUN
+    assert len(finding.measured) == len(claim.checks) > 0
+    for measured in finding.measured:
+        assert measured.check.what in measured.text
+        assert math.isfinite(measured.check.low) or math.isfinite(measured.check.high)
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+def test_needs_are_possible_runs_at_every_scale(name: str, scale: Scale) -> None:
+    needs = EXPERIMENTS[name].needs(scale)
+    specs = needs.specs(scale)
+    plans = needs.plans(scale)
+    for plan in plans:
+        assert all(spec.run_id for spec in plan.specs())
+    assert len({spec.run_id for spec in specs}) == len(specs)
+    assert len({plan.name for plan in plans}) == len(plans)
+
+
+def test_claims_have_names_of_their_own() -> None:
+    ids = [claim.id for experiment in EXPERIMENTS.values() for claim in experiment.claims]
+    assert len(ids) == len(set(ids))
