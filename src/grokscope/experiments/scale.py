@@ -121,7 +121,7 @@ TINY = Scale(
     grid=(3, 3),
     seeds=1,
 )
-QUICK = Scale("quick", diagrams=Size(modulus=59, width=300), grid=(5, 5), seeds=1)
+QUICK = Scale("quick", diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64), grid=(5, 5), seeds=1)
 PAPER = Scale("paper")
 SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, PAPER)}
 
