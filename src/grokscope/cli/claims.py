@@ -15,8 +15,10 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
+    check_engines,
     describe_work,
     gather,
+    open_if_there,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -72,23 +74,26 @@ def claims(
 
     grokscope claims --no-run --scale paper --out ledger.md
     """
-    from grokscope.experiments.scale import scale_of
+    from grokscope.experiments.evidence import best_scale
+    from grokscope.experiments.scale import scales_of
 
     chosen = _chosen(only)
-    wanted = scale_of(scale, grid=grid, seeds=seeds)
+    scales = scales_of(scale, grid=grid, seeds=seeds)
     for path in out or ():
         if path.suffix not in (".md", ".json"):
             raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .md or .json")
     count = worker_count(workers, sweep_engine(engine, device))
-    needs = [claim.needs(wanted) for claim in chosen]
+    before = open_if_there(store)
+    checked = [(claim, best_scale(claim.needs, scales, before)) for claim in chosen]
+    wanted = [(claim.needs(its_scale), its_scale) for claim, its_scale in checked]
+    check_engines(wanted, engine, device)
     if dry_run:
-        opened = Store(store, create=False) if (store / "index.sqlite").exists() else None
-        describe_work(needs, wanted, opened, count, engine, device)
+        describe_work(wanted, store, count, engine, device)
         return
     opened = Store(store)
     if not no_run:
-        gather(needs, wanted, opened, count, engine, device, refine=refine)
-    examine_claims(chosen, wanted, opened, out or (), as_json=as_json)
+        gather(wanted, opened, count, engine, device, refine=refine)
+    examine_claims(checked, opened, out or (), as_json=as_json)
 
 
 def _chosen(only: Sequence[str] | None) -> "list[Claim]":
@@ -109,14 +114,14 @@ def _chosen(only: Sequence[str] | None) -> "list[Claim]":
 
 
 def examine_claims(
-    chosen: "Sequence[Claim]", scale: "Scale", store: Store, out: Sequence[Path], *, as_json: bool = False
+    chosen: "Sequence[tuple[Claim, Scale]]", store: Store, out: Sequence[Path], *, as_json: bool = False
 ) -> None:
     """Measure them on what the store has, print the ledger, and write it."""
     from grokscope.experiments.claim import count_verdicts, examine
     from grokscope.experiments.ledger import ledger_json, ledger_markdown
 
     findings: list[Finding] = []
-    for place, claim in enumerate(chosen, start=1):
+    for place, (claim, scale) in enumerate(chosen, start=1):
         if Console(stderr=True).is_terminal:
             note(f"Checking {claim.id} ({place} of {len(chosen)})")
         findings.append(examine(claim, store, scale))

@@ -15,8 +15,10 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
+    check_engines,
     describe_work,
     gather,
+    open_if_there,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -34,7 +36,7 @@ from grokscope.store import Store
 from grokscope.sweep.local import sweep_engine
 
 if TYPE_CHECKING:
-    from grokscope.experiments.evidence import Needs
+    from grokscope.experiments.claim import Claim
     from grokscope.experiments.experiment import Experiment
     from grokscope.experiments.scale import Scale
 
@@ -98,20 +100,9 @@ def figure(
     grokscope figure fig05 fig06 --out pictures
     """
     from grokscope.experiments.catalogue import experiment_called
-    from grokscope.experiments.scale import scale_of
 
     chosen = [experiment_called(name) for name in dict.fromkeys(names)]
-    _make(
-        chosen,
-        scale_of(scale, grid=grid, seeds=seeds),
-        out,
-        store,
-        worker_count(workers, sweep_engine(engine, device)),
-        engine,
-        device,
-        refine=refine,
-        dry_run=dry_run,
-    )
+    _make(chosen, (), scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
 
 
 def reproduce(
@@ -137,51 +128,55 @@ def reproduce(
 
     grokscope reproduce all --scale paper --refine
     """
-    from grokscope.cli.claims import examine_claims
     from grokscope.experiments.catalogue import EXPERIMENTS, experiment_called
-    from grokscope.experiments.scale import scale_of
 
-    chosen = (
-        [each for each in EXPERIMENTS.values() if not each.unavailable]
-        if what == ["all"]
-        else [experiment_called(name) for name in dict.fromkeys(what)]
-    )
-    wanted = scale_of(scale, grid=grid, seeds=seeds)
-    count = worker_count(workers, sweep_engine(engine, device))
+    possible = [each for each in EXPERIMENTS.values() if not each.unavailable]
+    chosen = possible if what == ["all"] else [experiment_called(name) for name in dict.fromkeys(what)]
     claims = [claim for each in chosen for claim in each.claims]
-    needs = [claim.needs(wanted) for claim in claims]
-    _make(chosen, wanted, out, store, count, engine, device, refine=refine, dry_run=dry_run, also=needs)
-    if not dry_run and claims:
-        examine_claims(claims, wanted, Store(store), [out / "claims.md", out / "claims.json"])
+    _make(chosen, claims, scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
 
 
 def _make(
     chosen: "Sequence[Experiment]",
-    scale: "Scale",
+    claims: "Sequence[Claim]",
+    scale: str,
+    grid: str | None,
+    seeds: int | None,
     out: Path,
     path: Path,
-    workers: int,
+    workers: str,
     engine: str,
     device: str,
     *,
     refine: bool,
     dry_run: bool,
-    also: "Sequence[Needs]" = (),
 ) -> None:
-    """Do what is missing and draw."""
+    """Do what is missing, draw the figures, and check the claims."""
+    from grokscope.cli.claims import examine_claims
+    from grokscope.experiments.evidence import best_scale
+    from grokscope.experiments.scale import scales_of
+
     for experiment in chosen:
         if experiment.unavailable:
             raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
-    needs = [*(experiment.needs(scale) for experiment in chosen), *also]
+    count = worker_count(workers, sweep_engine(engine, device))
+    scales = scales_of(scale, grid=grid, seeds=seeds)
+    before = open_if_there(path)
+    figures = [(experiment, best_scale(experiment.needs, scales, before)) for experiment in chosen]
+    checked = [(claim, best_scale(claim.needs, scales, before)) for claim in claims]
+    wanted = [(experiment.needs(its_scale), its_scale) for experiment, its_scale in figures]
+    wanted += [(claim.needs(its_scale), its_scale) for claim, its_scale in checked]
+    check_engines(wanted, engine, device)
     if dry_run:
-        opened = Store(path, create=False) if (path / "index.sqlite").exists() else None
-        describe_work(needs, scale, opened, workers, engine, device)
+        describe_work(wanted, path, count, engine, device)
         return
     _check_directory(out)
     opened = Store(path)
-    gather(needs, scale, opened, workers, engine, device, refine=refine)
-    for experiment in chosen:
-        _draw(experiment, scale, opened, out, _command(experiment, scale, path, refine=refine))
+    gather(wanted, opened, count, engine, device, refine=refine)
+    for experiment, its_scale in figures:
+        _draw(experiment, its_scale, opened, out, _command(experiment, its_scale, path, refine=refine))
+    if checked:
+        examine_claims(checked, opened, [out / "claims.md", out / "claims.json"])
 
 
 def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: bool) -> str:

@@ -1,7 +1,8 @@
 """What figures and claims share: the scale, and doing the runs that are missing."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,8 +29,8 @@ ScaleOption = Annotated[
     str,
     typer.Option(
         "--scale",
-        help="quick (coarse grids of smaller networks, one seed), paper (its grids, steps and seeds), or tiny (a toy, "
-        "to try the commands).",
+        help="quick (coarse grids of smaller networks, one seed), paper (its grids, steps and seeds), best (the "
+        "paper's where the store has all of it, else quick), or tiny (a toy, to try the commands).",
         rich_help_panel=_HOW_MUCH,
     ),
 ]
@@ -49,13 +50,15 @@ RefineOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.")]
 
 
-def describe_work(
-    needs: Iterable["Needs"], scale: "Scale", store: Store | None, workers: int, engine: str, device: str
-) -> None:
+Wanted = Sequence[tuple["Needs", "Scale"]]  # runs, each at the scale that was chosen for them
+
+
+def describe_work(wanted: Wanted, path: Path, workers: int, engine: str, device: str) -> None:
     """What would be run, and how long it would take, as measured now on a few steps."""
     from grokscope.experiments.evidence import missing_networks, together
 
-    specs, plans = together(needs, scale)
+    store = open_if_there(path)
+    specs, plans = together(wanted)
     jobs: list[tuple[str, int, list[RunSpec], bool]] = []
     if specs:
         jobs.append(("networks", len(specs), missing_networks(store, specs) if store else specs, True))
@@ -73,9 +76,23 @@ def describe_work(
     typer.echo(f"In all about {duration(total)} with {workers} workers, and {size / 1e6:.3g} MB")
 
 
+def check_engines(wanted: Wanted, engine: str, device: str) -> None:
+    """Refuse an engine or a device that cannot do some of the runs, before anything is made."""
+    from grokscope.experiments.evidence import together
+
+    specs, plans = together(wanted)
+    models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
+    for spec in models.values():
+        check_engine(sweep_engine(engine, device), device, spec)
+
+
+def open_if_there(path: Path) -> Store | None:
+    """The store, if there is one: looking at what is to be done should not make one."""
+    return Store(path, create=False) if (path / "index.sqlite").exists() else None
+
+
 def gather(
-    needs: Iterable["Needs"],
-    scale: "Scale",
+    wanted: Wanted,
     store: Store,
     workers: int,
     engine: str = "auto",
@@ -88,9 +105,7 @@ def gather(
     """
     from grokscope.experiments.evidence import missing_networks, together
 
-    specs, plans = together(needs, scale)
-    for spec in {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}.values():
-        check_engine(sweep_engine(engine, device), device, spec)
+    specs, plans = together(wanted)
     if missing := missing_networks(store, specs):
         _run_networks(missing, store, workers, engine, device)
     for place, plan in enumerate(plans, start=1):

@@ -21,7 +21,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import DivergedError, Evidence, Needs
 from grokscope.experiments.scale import Scale
 from grokscope.store import Store
 
@@ -143,8 +143,15 @@ def examine(claim: Claim, store: Store, scale: Scale) -> Finding:
     if evidence.missing(needs):
         return Finding(claim, scale, (), seeds)
     by_seed = [evidence.at_seed(seed) for seed in range(seeds)]
-    measured = tuple(Measured(check, tuple(float(check.value(each)) for each in by_seed)) for check in claim.checks)
+    measured = tuple(Measured(check, tuple(_value(check, each) for each in by_seed)) for check in claim.checks)
     return Finding(claim, scale, measured, seeds)
+
+
+def _value(check: Check, evidence: Evidence) -> float:
+    try:
+        return float(check.value(evidence))
+    except DivergedError:
+        return math.nan
 
 
 def count_verdicts(findings: Sequence[Finding]) -> dict[Verdict, int]:

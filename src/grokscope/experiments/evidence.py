@@ -1,6 +1,6 @@
 """The runs that figures and claims need, and what a store has of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +13,10 @@ from grokscope.sweep.diagram import PhaseDiagram, assemble, wanted_places
 from grokscope.sweep.plan import Plan
 
 _KEPT = 24  # networks that are read once and used by several panels
+
+
+class DivergedError(GrokscopeError):
+    """A network that a figure or a claim needs came to nothing."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,11 @@ class Needs:
         return [scale.diagram(plan) for plan in self.diagrams]
 
 
-def together(needs: Iterable[Needs], scale: Scale) -> tuple[list[RunSpec], list[Plan]]:
+def together(wanted: Iterable[tuple[Needs, Scale]]) -> tuple[list[RunSpec], list[Plan]]:
     """The networks and the diagrams that any of them needs, each once."""
     specs: dict[str, RunSpec] = {}
     plans: dict[str, Plan] = {}
-    for need in needs:
+    for need, scale in wanted:
         specs |= {spec.run_id: spec for spec in need.specs(scale)}
         plans |= {plan.name: plan for plan in need.plans(scale)}
     return list(specs.values()), list(plans.values())
@@ -51,7 +55,10 @@ class Evidence:
 
     def network(self, spec: RunSpec) -> RunResult:
         """A single network of the paper, with its weights."""
-        return self._load(self.scale.network(spec, self.seed).run_id)
+        result = self._load(self.scale.network(spec, self.seed).run_id)
+        if result.status == "diverged":
+            raise DivergedError(f"run {result.run_id} diverged at step {result.diverged_step}: it left no network")
+        return result
 
     def networks(self, specs: Iterable[RunSpec]) -> list[RunResult]:
         """Several of them."""
@@ -72,10 +79,13 @@ class Evidence:
             len(missing_places(self.store, plan)) for plan in needs.plans(self.scale)
         )
 
-    def require(self, needs: Needs) -> None:
-        """Raise if a run is missing."""
-        if count := self.missing(needs):
-            raise GrokscopeError(f"{count} runs are missing in the store {self.store.path}")
+
+def best_scale(needs: Callable[[Scale], Needs], scales: Sequence[Scale], store: Store | None) -> Scale:
+    """The first of the scales at which nothing is missing, or the last."""
+    for scale in scales[:-1]:
+        if store is not None and not Evidence(store, scale).missing(needs(scale)):
+            return scale
+    return scales[-1]
 
 
 def missing_networks(store: Store, specs: Iterable[RunSpec]) -> list[RunSpec]:

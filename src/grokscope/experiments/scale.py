@@ -102,7 +102,7 @@ class Scale:
     def flags(self) -> str:
         """What a command line needs to say for it.
 
-        >>> scale_of("paper", grid="9x10").flags()
+        >>> scales_of("paper", grid="9x10")[0].flags()
         ' --scale paper --grid 9x10'
         """
         own = SCALES[self.name]
@@ -126,15 +126,27 @@ PAPER = Scale("paper")
 SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, PAPER)}
 
 
-def scale_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> Scale:
+BEST = "best"
+
+
+def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> list[Scale]:
     """The scale of this name, with another grid or number of seeds if they are given.
 
-    >>> scale_of("paper", grid="9x10").grid
-    (9, 10)
+    "best" has several: the paper's own, then the paper's with this grid and seeds, then quick. Of these the first is
+    meant that a store has all runs of, and the last if it has of none.
+
+    >>> [scale.grid for scale in scales_of("best", grid="9x10")]
+    [None, (9, 10), (5, 5)]
     """
-    if name not in SCALES:
-        raise GrokscopeError(f"--scale = {name!r} is not allowed: must be one of {', '.join(SCALES)}")
-    scale = SCALES[name]
+    if name not in (*SCALES, BEST):
+        raise GrokscopeError(f"--scale = {name!r} is not allowed: must be one of {', '.join((*SCALES, BEST))}")
+    if name != BEST:
+        return [_changed(SCALES[name], grid, seeds)]
+    asked = [] if grid is None and seeds is None else [_changed(PAPER, grid, seeds)]
+    return [PAPER, *asked, QUICK]
+
+
+def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:
     if grid is not None:
         counts = grid.lower().replace("×", "x").split("x")
         if len(counts) != 2 or not all(count.isdecimal() and int(count) > 1 for count in counts):

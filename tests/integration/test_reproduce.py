@@ -1,0 +1,111 @@
+"""`figure`, `claims` and `reproduce` as a user runs them: real runs of toy networks, real signals."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.integration.processes import grokscope, start, wait_until
+
+from grokscope import Store
+from grokscope.experiments.fig01 import specs
+from grokscope.experiments.scale import TINY
+
+TINY_SCALE = ("--scale", "tiny")
+
+
+def test_figures_are_made_from_nothing_and_reuse_what_is_there(tmp_path: Path) -> None:
+    first = grokscope("figure", "fig01", "fig03", *TINY_SCALE, cwd=tmp_path)
+    assert "Training 3 networks" in first.stderr
+    out = tmp_path / "grokscope-figures"
+    for name in ("fig01", "fig03"):
+        assert all((out / f"{name}{ending}").stat().st_size > 0 for ending in (".png", ".pdf", ".csv", ".txt"))
+    caption = (out / "fig01.txt").read_text()
+    with (out / "fig01.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for spec in specs():
+        run_id = TINY.network(spec).run_id
+        assert run_id in caption
+        curve = Store(tmp_path / "grokscope-runs", create=False).load(run_id).curve
+        assert [float(row["test_accuracy"]) for row in rows if row["run_id"] == run_id] == pytest.approx(
+            [row.test_accuracy for row in curve]
+        )
+    assert "grokscope figure fig01 --scale tiny" in caption
+    again = grokscope("figure", "fig01", "fig03", *TINY_SCALE, cwd=tmp_path)
+    assert "Training" not in again.stderr
+    assert " of " not in again.stderr
+
+
+def test_a_dry_run_makes_nothing(tmp_path: Path) -> None:
+    said = grokscope("reproduce", "all", *TINY_SCALE, "--dry-run", cwd=tmp_path).stdout
+    assert "fig3a-tiny" in said
+    assert "In all about" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_claims_run_what_is_missing_and_answer_in_numbers(tmp_path: Path) -> None:
+    arguments = ("claims", "--only", "coexistence", *TINY_SCALE)
+    before = json.loads(grokscope(*arguments, "--no-run", "--json", cwd=tmp_path).stdout)
+    assert before["verdicts"]["not run"] == 1
+    after = json.loads(grokscope(*arguments, "--json", "--out", "ledger.md", cwd=tmp_path).stdout)
+    (claim,) = after["claims"]
+    assert claim["verdict"] in ("holds", "fails")
+    store = Store(tmp_path / "grokscope-runs", create=False)
+    measured = store.load(TINY.network(specs()[0]).run_id).final.test_accuracy
+    assert claim["checks"][0]["values"] == [pytest.approx(measured)]
+    assert "coexistence" in (tmp_path / "ledger.md").read_text()
+
+
+def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
+    """At the paper's scale a network takes many seconds, so it is under way when the signal comes."""
+    process = start("figure", "fig01", "--scale", "paper", cwd=tmp_path)
+    store = tmp_path / "grokscope-runs"
+    wait_until(lambda: (store / "index.sqlite").exists() and bool(Store(store).running()), "a network is trained")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "The same command goes on" in said
+    assert not Store(store).running()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("figure", "fig99"), "there is no figure 'fig99'"),
+        (("figure", "fig1"), "did you mean 'fig01'"),
+        (("figure", "fig01", "--scale", "full"), "must be one of tiny, quick, paper, best"),
+        (("figure", "fig01", "--grid", "9"), "must be two numbers"),
+        (("figure", "fig01", "--workers", "0"), "--workers"),
+        (("figure", "fig01", "--engine", "magic"), "magic"),
+        (("claims", "--only", "nothing"), "there is no claim 'nothing'"),
+        (("claims", "--out", "ledger.txt"), "must end in .md or .json"),
+        (("reproduce", "fig99"), "there is no figure"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = grokscope(*arguments, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written_is_refused_before_training(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    done = grokscope("figure", "fig01", *TINY_SCALE, "--out", "locked/figures", cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert not (tmp_path / "grokscope-runs").exists()
+
+
+def test_a_sweep_that_wants_weights_trains_again_what_was_stored_without(tmp_path: Path) -> None:
+    arguments = ("sweep", "fig3a", "--grid", "2x2", "--set", "task.modulus=11", "--set", "model.width=24",
+                 "--set", "training.steps=20", "--set", "optimizer.weight_decay=0")  # fmt: skip
+    grokscope(*arguments, cwd=tmp_path)
+    store = Store(tmp_path / "grokscope-runs")
+    assert not any(run.has_weights for run in store.all())
+    grokscope(*arguments, "--save-weights", cwd=tmp_path)
+    assert len(store.all()) == 4
+    assert all(run.has_weights for run in store.all())

@@ -1,0 +1,128 @@
+"""What makes a claim hold, fail, or neither; and what the ledger says."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.synthetic import fill, synthetic_result
+
+from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict, examine
+from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
+from grokscope.experiments.fig03 import WEIGHT_DECAY
+from grokscope.experiments.ledger import ledger_json, ledger_markdown
+from grokscope.experiments.scale import PAPER, TINY, Scale
+from grokscope.spec import RunSpec
+from grokscope.store import Store
+
+SPEC = RunSpec()
+TWO_SEEDS = replace(TINY, seeds=2)
+
+
+def needs(scale: Scale) -> Needs:
+    return Needs(networks=(SPEC,), seeds=3)
+
+
+def claim(*checks: Check) -> Claim:
+    return Claim("a-claim", "Section 9", "Something is so.", needs, checks, note="seen otherwise")
+
+
+def check(low: float = -math.inf, high: float = math.inf) -> Check:
+    return Check("number", lambda evidence: float(evidence.seed), low, high)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=1), st.floats(-10, 10), st.floats(0, 10))
+def test_all_seeds_must_lie_within_the_bounds(values: list[float], low: float, width: float) -> None:
+    bounds = check(low, low + width)
+    inside = [bounds.low <= value <= bounds.high for value in values]
+    verdict = Measured(bounds, tuple(values)).verdict
+    assert (verdict is Verdict.HOLDS) == all(inside)
+    assert (verdict is Verdict.FAILS) == (not any(inside))
+    assert (verdict is Verdict.INCONCLUSIVE) == (any(inside) and not all(inside))
+
+
+def test_nothing_measured_decides_nothing() -> None:
+    assert Measured(check(0, 1), (0.5, math.nan)).verdict is Verdict.INCONCLUSIVE
+
+
+def test_one_failing_check_fails_the_claim() -> None:
+    good, bad, mixed = Measured(check(0, 1), (0.5,)), Measured(check(0, 1), (2.0,)), Measured(check(0, 1), (0.5, 2))
+    expected: list[tuple[tuple[Measured, ...], Verdict]] = [
+        ((), Verdict.NOT_RUN),
+        ((good,), Verdict.HOLDS),
+        ((good, mixed), Verdict.INCONCLUSIVE),
+        ((good, bad, mixed), Verdict.FAILS),
+    ]
+    for measured, verdict in expected:
+        assert Finding(claim(), TINY, measured, 1).verdict is verdict
+
+
+def test_a_claim_is_measured_for_every_seed_that_the_scale_allows(tmp_path: Path) -> None:
+    store = fill(tmp_path, needs(TWO_SEEDS), TWO_SEEDS)
+    finding = examine(claim(check(0, 0)), store, TWO_SEEDS)
+    assert finding.seeds == 2
+    assert list(finding.measured[0].values) == [0, 1]
+    assert finding.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_claim_whose_runs_are_missing_is_not_run(tmp_path: Path) -> None:
+    store = fill(tmp_path, needs(TINY), TINY)
+    assert examine(claim(check(0)), store, TINY).verdict is Verdict.HOLDS
+    assert examine(claim(check(0)), store, TWO_SEEDS).verdict is Verdict.NOT_RUN
+
+
+def test_a_network_that_diverged_decides_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save(replace(synthetic_result(TINY.network(SPEC)), status="diverged", diverged_step=3, weights=None))
+    accuracy = Check("accuracy", lambda evidence: evidence.network(SPEC).final.test_accuracy, low=0)
+    assert examine(claim(accuracy), store, TINY).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_network_without_weights_is_missing(tmp_path: Path) -> None:
+    store, spec = Store(tmp_path), TINY.network(SPEC)
+    assert missing_networks(store, [spec]) == [spec]
+    store.save(synthetic_result(spec))
+    assert missing_networks(store, [spec]) == [spec]
+    store.save(synthetic_result(spec), weights=True)
+    assert missing_networks(store, [spec]) == []
+
+
+def test_the_best_scale_is_the_first_that_is_complete(tmp_path: Path) -> None:
+    assert best_scale(needs, [PAPER, TINY], None) is TINY
+    store = fill(tmp_path, needs(TINY), TINY)
+    assert best_scale(needs, [PAPER, TINY], store) is TINY
+    assert best_scale(needs, [TINY, PAPER], store) is TINY
+    assert best_scale(needs, [TWO_SEEDS, PAPER], store) is PAPER
+
+
+def test_cells_that_can_be_inferred_are_not_missing(tmp_path: Path) -> None:
+    """The made-up phases of this panel are the same everywhere, so the coarsest grid is enough."""
+    store = Store(tmp_path)
+    scale = replace(TINY, grid=(5, 5))
+    plan = scale.diagram(WEIGHT_DECAY.with_fields({"optimizer.weight_decay": "0"}))
+    evidence = Evidence(store, scale)
+    same = synthetic_result(next(plan.specs()))
+    wanted = Needs(diagrams=(WEIGHT_DECAY.with_fields({"optimizer.weight_decay": "0"}),))
+    assert evidence.missing(wanted) == 4
+    for spec in plan.specs():
+        if spec.task.data_fraction in (0.1, 0.9) and spec.task.corruption in (0, 0.9):
+            store.save(replace(same, spec=spec))
+    assert evidence.missing(wanted) == 0
+    diagram = evidence.diagram(wanted.diagrams[0])
+    assert sum(cell.source == "inferred" for cell in diagram.all_cells()) == 21
+
+
+def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
+    store = fill(tmp_path, needs(TINY), TINY)
+    findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]
+    page = ledger_markdown(findings)
+    assert "2 claims: 1 holds, 1 fails" in page
+    assert "number 0 (≤ -1)" in page
+    assert "seen otherwise" in page
+    content = json.loads(json.dumps(ledger_json(findings), allow_nan=False))
+    assert [each["verdict"] for each in content["claims"]] == ["fails", "holds"]
+    assert content["claims"][0]["checks"][0] == {
+        "what": "number", "low": None, "high": -1, "values": [0], "verdict": "fails"
+    }  # fmt: skip
