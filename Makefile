@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify sanitize bench lint types clean help
+.PHONY: demo test verify sanitize bench gallery lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
@@ -10,6 +10,7 @@ help:
 	@echo "make verify  the science at full scale: known answers that take minutes"
 	@echo "make bench    speed: grokscope against eager PyTorch, JAX and the machine's limit"
 	@echo "make sanitize the kernel's tests under the address and undefined-behaviour sanitizers"
+	@echo "make gallery  draw docs/gallery and docs/claims.md from the runs in STORE (default grokscope-runs)"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -32,6 +33,10 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.sweeps
 	$(BIN)/python -m benchmarks.pruning
+
+STORE ?= grokscope-runs
+gallery: .venv/installed-dev
+	$(BIN)/python docs/gallery/make.py --store $(STORE)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -187,6 +187,7 @@ def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: b
 def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, command: str) -> None:
     from grokscope.experiments.captions import caption
     from grokscope.experiments.evidence import Evidence
+    from grokscope.experiments.tables import rounded
     from grokscope.plots import save_figure
 
     evidence = Evidence(store, scale)
@@ -201,7 +202,7 @@ def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, com
         shown = save_figure(drawing.figure, out / f"{experiment.name}{ending}")
         if ending == ".png":
             typer.echo(f"Figure: {shown}")
-    write_table(out / f"{experiment.name}.csv", drawing.data)
+    write_table(out / f"{experiment.name}.csv", rounded(drawing.data))
     (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """The numbers behind pictures of runs, as columns."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 
@@ -46,3 +47,12 @@ def stacked(**tables: Table) -> Table:
             for column in columns
         },
     }
+
+
+def rounded(table: Table) -> Table:
+    """With six digits, which is what accuracies and spectra of float32 networks have to say."""
+    return {name: [_rounded(value) for value in column] for name, column in table.items()}
+
+
+def _rounded(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) and math.isfinite(value) else value

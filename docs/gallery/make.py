@@ -1,0 +1,98 @@
+"""Make this gallery from a store: python docs/gallery/make.py --store DIR. It trains nothing.
+
+Every figure is drawn at the best scale of which the store has all runs, at web size, with the numbers behind it
+where they are few, and with the command that makes it. README.md is the index, ../claims.md the ledger.
+"""
+
+import argparse
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from grokscope.cli.analysis import write_table
+from grokscope.experiments.captions import caption
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.claim import examine
+from grokscope.experiments.evidence import Evidence, best_scale
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.ledger import ledger_markdown
+from grokscope.experiments.scale import Scale, scales_of
+from grokscope.experiments.tables import rounded
+from grokscope.store import Store
+
+HERE = Path(__file__).parent
+WEB_DPI = 100
+MOST_CSV_BYTES = 300_000
+
+
+def main() -> None:
+    """Draw what the store has, and say what it has not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", type=Path, default=Path("grokscope-runs"))
+    parser.add_argument("--grid", help="also look for the paper's diagrams on this grid, such as 5x5")
+    parser.add_argument("--only", nargs="*", help="names of figures; the ledger and the index are left alone")
+    arguments = parser.parse_args()
+    store = Store(arguments.store, create=False)
+    scales = scales_of("best", grid=arguments.grid)
+    entries = []
+    for experiment in EXPERIMENTS.values():
+        if experiment.unavailable or (arguments.only and experiment.name not in arguments.only):
+            continue
+        scale = best_scale(experiment.needs, scales, store)
+        evidence = Evidence(store, scale)
+        if missing := evidence.missing(experiment.needs(scale)):
+            sys.stderr.write(f"{experiment.name}: {missing} runs are missing\n")
+            continue
+        entries.append(make_entry(experiment, evidence, scale))
+        sys.stderr.write(f"{experiment.name} {scale.name}\n")
+    if not arguments.only:
+        (HERE / "README.md").write_text(index(entries), encoding="utf-8")
+        findings = [examine(claim, store, best_scale(claim.needs, scales, store)) for claim in CLAIMS.values()]
+        (HERE.parent / "claims.md").write_text(ledger_markdown(findings), encoding="utf-8")
+
+
+def make_entry(experiment: Experiment, evidence: Evidence, scale: Scale) -> str:
+    """Write the files of one figure; its part of the index."""
+    drawing = experiment.draw(evidence)
+    write_picture(drawing, HERE / f"{experiment.name}.png")
+    table = write_table(HERE / f"{experiment.name}.csv", rounded(drawing.data))
+    command = f"grokscope figure {experiment.name}{scale.flags()}"
+    (HERE / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
+    links = [f"[settings and runs]({experiment.name}.txt)"]
+    if table.stat().st_size > MOST_CSV_BYTES:
+        table.unlink()
+    else:
+        links.append(f"[data]({experiment.name}.csv)")
+    return "\n\n".join(
+        [
+            f"## {experiment.name}: {experiment.title}",
+            f"![{experiment.title}]({experiment.name}.png)",
+            experiment.caption,
+            f"`{command}` · {' · '.join(links)}",
+        ]
+    )
+
+
+def write_picture(drawing: Drawing, path: Path) -> None:
+    """As PNG with 256 colours, which for plots look the same and take a third."""
+    content = io.BytesIO()
+    drawing.figure.savefig(content, format="png", dpi=WEB_DPI)
+    with Image.open(content) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def index(entries: list[str]) -> str:
+    """The page of all figures."""
+    head = (
+        "# Gallery\n\nEvery figure of the paper, and experiments beyond it, as grokscope makes them. Below each stands "
+        "the command that makes it, whose `--scale` says at what size it was run: at `quick`, single networks are the "
+        "paper's and diagrams are 5 × 5 cells of networks with p = 47 and N = 240. What the paper claims about them, "
+        "and what was measured, is in [the ledger](../claims.md). `make gallery` makes this page from a store."
+    )
+    return "\n\n".join([head, *entries]) + "\n"
+
+
+if __name__ == "__main__":
+    main()
