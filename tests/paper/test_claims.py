@@ -1,0 +1,45 @@
+"""The whole paper at quick scale: every figure is drawn from real runs, every claim without a note holds. About an hour."""
+
+from pathlib import Path
+
+import pytest
+
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.claim import Verdict, examine
+from grokscope.experiments.evidence import Evidence, Needs, missing_networks, together
+from grokscope.experiments.scale import QUICK
+from grokscope.store import Store
+from grokscope.sweep import run_all
+
+pytestmark = [pytest.mark.verify, pytest.mark.timeout(3 * 3600)]
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One for all tests and all processes: what one has trained the others use."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if base.name.startswith("popen-") else base  # pytest-xdist gives each process a part of it
+    return Store(shared / "paper")
+
+
+def do_runs(needs: Needs, store: Store) -> Store:
+    specs, plans = together([(needs, QUICK)])
+    list(run_all(missing_networks(store, specs), store.path, workers=1, weights=True))
+    for plan in plans:
+        list(run_all(list(plan.specs()), store.path, workers=1))
+    return store
+
+
+@pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable])
+def test_a_figure_is_drawn(name: str, store: Store, tmp_path: Path) -> None:
+    experiment = EXPERIMENTS[name]
+    drawing = experiment.draw(Evidence(do_runs(experiment.needs(QUICK), store), QUICK))
+    drawing.figure.savefig(tmp_path / f"{name}.png")
+
+
+@pytest.mark.parametrize("claim_id", CLAIMS)
+def test_a_claim_holds_unless_its_note_says_what_was_seen(claim_id: str, store: Store) -> None:
+    claim = CLAIMS[claim_id]
+    finding = examine(claim, do_runs(claim.needs(QUICK), store), QUICK)
+    said = "; ".join(measured.text for measured in finding.measured)
+    assert finding.verdict is Verdict.HOLDS or claim.note, f"{claim_id} {finding.verdict}: {said}"
