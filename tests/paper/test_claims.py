@@ -1,4 +1,4 @@
-"""The whole paper at quick scale: every figure is drawn from real runs, every claim without a note holds. About an hour."""
+"""The whole paper at quick scale: every figure is drawn from real runs, every claim without a note holds."""
 
 from pathlib import Path
 
