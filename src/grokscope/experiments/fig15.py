@@ -50,6 +50,7 @@ def draw(evidence: Evidence) -> Drawing:
     for axes, label in zip(figure.axes, ("accuracy", "neurons", "|γ|"), strict=True):
         axes.set_ylabel(label)
     figure.axes[0].legend(loc="center left")
+    figure.axes[2].set_ylim(bottom=0)
     name = "3-layer MLP"
     return Drawing(figure, tables.stacked(curve=tables.curves({name: result}), neurons=tables.neurons({name: result})))
 

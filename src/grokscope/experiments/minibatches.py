@@ -69,7 +69,7 @@ def draw_three_phases(evidence: Evidence, norm: Norm) -> Drawing:
     return Drawing(draw_curves(list(results.values()), list(results)), tables.curves(results))
 
 
-def phases_claim(name: str, figure: int, norm: Norm, kind: str) -> Claim:
+def phases_claim(name: str, figure: int, norm: Norm, kind: str, note: str = "") -> Claim:
     """That each network ends in the phase that the figure's caption names, by the bounds of Table 2."""
     specs = phase_specs(norm)
     checks = []
@@ -86,6 +86,7 @@ def phases_claim(name: str, figure: int, norm: Norm, kind: str) -> Claim:
         "0.5, and fully at 0.8.",
         lambda scale: Needs(networks=tuple(specs.values()), seeds=3),
         tuple(checks),
+        note,
     )
 
 
