@@ -8,7 +8,7 @@ from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.logits import draw_logits
 from grokscope.plots.phase_diagram import draw_phase_diagram
 from grokscope.plots.pruning import draw_pruning
-from grokscope.plots.runs import draw_runs, settings_line
+from grokscope.plots.runs import draw_curves, draw_row, draw_runs, settings_line
 from grokscope.plots.spectrum import draw_spectrum
 
 __all__ = [
@@ -17,12 +17,14 @@ __all__ = [
     "draw_ablations",
     "draw_audit",
     "draw_audit_map",
+    "draw_curves",
     "draw_dynamics",
     "draw_ledger",
     "draw_logits",
     "draw_phase_diagram",
     "draw_phase_diagrams",
     "draw_pruning",
+    "draw_row",
     "draw_runs",
     "draw_spectrum",
     "save_figure",

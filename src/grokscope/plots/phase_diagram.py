@@ -163,4 +163,7 @@ def field_label(path: str) -> str:
 
 def panel_title(panel: Panel) -> str:
     """What tells a panel from the others."""
-    return "\n".join(f"{field_label(path)} {value}" for path, value in panel.fields.items())
+    return "\n".join(
+        f"{field_label(path)} {f'{value:.4g}' if isinstance(value, float) else value}"
+        for path, value in panel.fields.items()
+    )

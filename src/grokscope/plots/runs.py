@@ -1,6 +1,6 @@
 """Pictures of single runs: curves, IPR histograms, scales of a norm, attention."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from textwrap import wrap
 
@@ -37,6 +37,29 @@ def draw_runs(
         panels["|γ| of the norm"] = draw_norm_scales
     if attention_of is not None:
         panels["attention to m"] = partial(draw_attention, pair=attention_of)
+    return _draw_columns(results, titles, panels)
+
+
+def draw_curves(results: Sequence[RunResult], titles: Sequence[str]) -> Figure:
+    """The accuracies of several runs side by side (Figures 19 to 22)."""
+    return _draw_columns(results, titles, {"accuracy": draw_accuracies})
+
+
+def draw_row(panels: Mapping[str, Callable[[Axes], None]]) -> Figure:
+    """Different panels side by side, each with its title and the function that draws it (Figures 5 and 15)."""
+    with style.context(STYLE):
+        figure = Figure(figsize=(0.8 + 3.7 * len(panels), 3.5))
+        grid = figure.subplots(1, len(panels), squeeze=False)
+        for axes, (title, draw) in zip(grid.flat, panels.items(), strict=True):
+            draw(axes)
+            axes.set_title(title)
+    return figure
+
+
+def _draw_columns(
+    results: Sequence[RunResult], titles: Sequence[str], panels: Mapping[str, Callable[[Axes, RunResult], None]]
+) -> Figure:
+    """One column for each run and one row for each panel, which has a label and the function that draws it."""
     with style.context(STYLE):
         figure = Figure(figsize=(1.2 + 3.9 * len(results), 3.25 * len(panels)))
         axes = figure.subplots(len(panels), len(results), squeeze=False, sharey="row")
@@ -105,14 +128,17 @@ def draw_norm_scales(axes: Axes, result: RunResult) -> None:
     """|γ_k| of a norm against the IPR of the neuron that it scales, at the input and, of a deep network, the output."""
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
     ends = (("input", result.neurons, INPUT_COLOR), ("output", result.outputs, OUTPUT_COLOR))
-    notes = []
     for name, spectra, color in ends:
         if spectra is None or spectra.norm_scale is None:
             continue
-        axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=name)
         end = f"{name}: " if result.outputs is not None else ""
-        notes.append(f"{end}rank correlation {spectra.norm_correlation:.2f}")
-    axes.annotate("\n".join(notes) or "no norm", (0.03, 0.97), xycoords="axes fraction", va="top")
+        label = f"{end}rank correlation {spectra.norm_correlation:.2f}"
+        axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=label)
+    if axes.lines:
+        axes.margins(y=0.2)  # room for the legend
+        axes.legend(loc="upper left", markerscale=3)
+    else:
+        axes.annotate("no norm", (0.03, 0.97), xycoords="axes fraction", va="top")
 
 
 def draw_attention(axes: Axes, result: RunResult, pair: tuple[int, int]) -> None:

@@ -1,0 +1,59 @@
+"""Figure 11: phase diagrams with LayerNorm, for three batch sizes."""
+
+from grokscope.experiments import fig09, fig10
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.minibatches import diagram_plan, draw_diagram, inverted_share
+from grokscope.experiments.scale import Scale
+
+PLAN = diagram_plan("fig11", "layer")
+
+
+def needs(scale: Scale) -> Needs:
+    """One diagram of three panels."""
+    return Needs(diagrams=(PLAN,))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """The panels."""
+    return draw_diagram(evidence, PLAN)
+
+
+EXPERIMENT = Experiment(
+    name="fig11",
+    title="Phase diagrams with LayerNorm, by batch size",
+    caption="The phase in which a network with LayerNorm after the activation ends, over the data fraction α and the "
+    "corruption fraction ξ, for three batch sizes. The number of steps and the learning rate change with the batch "
+    "size so that all networks see equally many examples.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "layernorm-inverts-more",
+            "Appendix F, Figures 10 and 11",
+            "With LayerNorm more of the diagrams is inverted than without a norm.",
+            lambda scale: Needs(diagrams=(PLAN, fig10.PLAN)),
+            (
+                Check(
+                    "share of inverted cells, LayerNorm minus no norm",
+                    lambda e: inverted_share(e, PLAN) - inverted_share(e, fig10.PLAN),
+                    low=0.01,
+                ),
+            ),
+        ),
+        Claim(
+            "batchnorm-inverts-most",
+            "Appendix F, Figures 9 and 11",
+            "Of the two norms BatchNorm leads to more Inversion.",
+            lambda scale: Needs(diagrams=(fig09.PLAN, PLAN)),
+            (
+                Check(
+                    "share of inverted cells, BatchNorm minus LayerNorm",
+                    lambda e: inverted_share(e, fig09.PLAN) - inverted_share(e, PLAN),
+                    low=0.01,
+                ),
+            ),
+        ),
+    ),
+)
