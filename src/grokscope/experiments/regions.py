@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
-from grokscope.sweep.diagram import PhaseDiagram
+from grokscope.sweep.diagram import Panel, PhaseDiagram
 
 INVERTING = (Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
 GENERALISING = (Phase.COEXISTENCE, *INVERTING)
@@ -59,17 +59,19 @@ class Region:
         return max(found, default=math.nan)
 
 
-def region(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Region:
-    """The panel with these values of its fields; with none given, the only one.
-
-    Cells that were inferred count like those that were run.
-    """
+def panel_at(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Panel:
+    """The panel with these values of its fields; with none given, the only one."""
     wanted = fields or {}
     found = [panel for panel in diagram.panels if all(panel.fields.get(path) == wanted[path] for path in wanted)]
     if len(found) != 1:
         shown = ", ".join(f"{path} = {value}" for path, value in wanted.items()) or "any fields"
         raise GrokscopeError(f"the sweep {diagram.plan.name} has {len(found)} panels with {shown}, not one")
-    outcomes = tuple(tuple(cell.outcome for cell in row) for row in found[0].cells)
+    return found[0]
+
+
+def region(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Region:
+    """The outcomes of the panel with these values of its fields. Cells that were inferred count as if they were run."""
+    outcomes = tuple(tuple(cell.outcome for cell in row) for row in panel_at(diagram, fields).cells)
     alphas, xis = diagram.columns.points, diagram.rows.points if diagram.rows else ((0.0,),)
     return Region(tuple(_number(*point) for point in alphas), tuple(_number(*point) for point in xis), outcomes)
 
