@@ -44,7 +44,7 @@ EXPERIMENT = Experiment(
     name="fig24",
     title="Accuracies over data and corruption, with weight decay",
     caption="The diagrams of Figure 3 (a) with the accuracies that they are made from: on the training labels, wrong "
-    "ones included, and on the test set.",
+    "ones included, and on the test set. Cells whose phase is inferred have none.",
     needs=needs,
     draw=draw,
     claims=(

@@ -22,7 +22,7 @@ EXPERIMENT = Experiment(
     name="fig25",
     title="Accuracies over data and corruption, with dropout",
     caption="The diagrams of Figure 3 (b) with the accuracies that they are made from: on the training labels, wrong "
-    "ones included, and on the test set.",
+    "ones included, and on the test set. Cells whose phase is inferred have none.",
     needs=needs,
     draw=draw,
 )

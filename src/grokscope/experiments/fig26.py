@@ -14,7 +14,8 @@ from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
 BASE = RunSpec().updated({"training.loss": "cross-entropy"})
-# The paper states no values.
+# The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 all of it; dropout 0.6 still
+# memorises, 0.9 inverts. Tried with p = 47 and N = 240, and for weight decays 5 and 10 with the paper's sizes.
 DECAYS = (0, 5, 10, 20)
 DROPOUTS = (0, 0.6, 0.9)
 WEIGHT_DECAY = Plan(
@@ -100,6 +101,8 @@ EXPERIMENT = Experiment(
                     high=0.02,
                 ),
             ),
+            note="Weight decay 10 shows Forgetting as we define it: at α = 0.5 and ξ = 0.2 test accuracy is 0.98 at "
+            "step 300 and 0.35 at step 2000, when half of the neurons are dead.",
         ),
         Claim(
             "cross-entropy-high-dropout",
