@@ -1,13 +1,53 @@
 """All experiments by name: the paper's figures and tables, and what goes beyond them."""
 
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.experiments import fig01, fig03, fig05, fig09, fig10, fig11, fig15, fig19, fig20, fig21, fig22
+from grokscope.experiments import (
+    fig01,
+    fig03,
+    fig05,
+    fig09,
+    fig10,
+    fig11,
+    fig15,
+    fig19,
+    fig20,
+    fig21,
+    fig22,
+    fig24,
+    fig25,
+    fig26,
+    fig27,
+    fig28,
+    fig29,
+    fig30,
+    fig31,
+)
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import PAPER
 from grokscope.sweep.plan import Plan
 
-_MODULES = (fig01, fig03, fig05, fig09, fig10, fig11, fig15, fig19, fig20, fig21, fig22)
+_MODULES = (
+    fig01,
+    fig03,
+    fig05,
+    fig09,
+    fig10,
+    fig11,
+    fig15,
+    fig19,
+    fig20,
+    fig21,
+    fig22,
+    fig24,
+    fig25,
+    fig26,
+    fig27,
+    fig28,
+    fig29,
+    fig30,
+    fig31,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
 CLAIMS: dict[str, Claim] = {claim.id: claim for experiment in EXPERIMENTS.values() for claim in experiment.claims}

@@ -25,6 +25,7 @@ class Size:
     steps: int | None = None  # at most
     batch_divisor: int = 1
     embed: int = 128
+    most_width: int | None = None  # the widest networks would take longer than all others together
 
     def reduced(self, path: str, value: object) -> object:
         """The value of a field at this size."""
@@ -32,7 +33,7 @@ class Size:
             case "task.modulus", int():
                 return min(value, self.modulus)
             case "model.width", int():
-                return max(8, min(value, round(value * self.width / PAPER_WIDTH)))
+                return max(8, min(value, round(value * self.width / PAPER_WIDTH), self.most_width or value))
             case "training.steps", int() if self.steps is not None:
                 return min(value, self.steps)
             case "training.batch_size", int():
@@ -121,7 +122,12 @@ TINY = Scale(
     grid=(3, 3),
     seeds=1,
 )
-QUICK = Scale("quick", diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64), grid=(5, 5), seeds=1)
+QUICK = Scale(
+    "quick",
+    diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64, most_width=1200),
+    grid=(5, 5),
+    seeds=1,
+)
 PAPER = Scale("paper")
 SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, PAPER)}
 

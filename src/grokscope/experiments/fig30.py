@@ -1,0 +1,65 @@
+"""Figure 30: phase diagrams of ReLU networks that are ten times as wide."""
+
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay
+from grokscope.experiments.fig27 import BASE, RELU
+from grokscope.experiments.fig29 import DECAYS, WIDTH
+from grokscope.experiments.regions import GENERALISING
+from grokscope.experiments.scale import Scale
+from grokscope.phases import Phase
+from grokscope.plots import draw_phase_diagram
+from grokscope.sweep.plan import Axis, Plan
+
+WIDE = Plan(
+    "fig30",
+    BASE.updated({"model.width": WIDTH}),
+    (DATA_FRACTIONS, CORRUPTIONS, Axis(("optimizer.weight_decay",), tuple((decay,) for decay in DECAYS))),
+)
+
+
+def needs(scale: Scale) -> Needs:
+    """One diagram."""
+    return Needs(diagrams=(WIDE,))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """One panel for each weight decay."""
+    diagram = evidence.diagram(WIDE)
+    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
+
+
+def _gain(evidence: Evidence, *outcomes: str) -> float:
+    """By how much larger the share of some outcomes is in wide networks, at the larger weight decay."""
+    wide, usual = with_decay(evidence, DECAYS[-1], WIDE), with_decay(evidence, DECAYS[-1], RELU)
+    return wide.share(*outcomes) - usual.share(*outcomes)
+
+
+EXPERIMENT = Experiment(
+    name="fig30",
+    title="Phase diagrams of wide ReLU networks",
+    caption="As Figure 27, with N = 5000 neurons, or as many as the scale allows.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "wide-relu-better",
+            "Appendix O, Figure 30",
+            "Wide ReLU networks generalise in much more of the plane, and hardly any is left of Confusion.",
+            lambda scale: Needs(diagrams=(RELU, WIDE)),
+            (
+                Check(
+                    f"share that generalises at weight decay {DECAYS[-1]}, wide minus usual width",
+                    lambda e: _gain(e, *GENERALISING),
+                    low=0.1,
+                ),
+                Check(
+                    f"share of Confusion at weight decay {DECAYS[-1]}, wide minus usual width",
+                    lambda e: _gain(e, Phase.CONFUSION),
+                    high=-0.05,
+                ),
+            ),
+        ),
+    ),
+)
