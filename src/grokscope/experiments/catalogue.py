@@ -1,13 +1,29 @@
 """All experiments by name: the paper's figures and tables, and what goes beyond them."""
 
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.experiments import fig01, fig03
+from grokscope.experiments import (
+    beyond_fate,
+    beyond_modulus,
+    beyond_noise,
+    beyond_probability,
+    beyond_prunable,
+    fig01,
+    fig03,
+)
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import PAPER
 from grokscope.sweep.plan import Plan
 
-_MODULES = (fig01, fig03)
+_MODULES = (
+    fig01,
+    fig03,
+    beyond_modulus,
+    beyond_prunable,
+    beyond_fate,
+    beyond_noise,
+    beyond_probability,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
 CLAIMS: dict[str, Claim] = {claim.id: claim for experiment in EXPERIMENTS.values() for claim in experiment.claims}
