@@ -115,6 +115,14 @@ def _truth_on(evidence: Evidence, decay: float) -> float:
     return answers(result, affected=False)["truth"] - answers(result)["truth"]
 
 
+def _second_rule(decay: float) -> Check:
+    return Check(
+        f"truth + 1 on test pairs with these operands, wd {decay:g}",
+        lambda evidence: answers(evidence.network(spec(FIFTH, decay)))["truth + 1"],
+        low=0.9,
+    )
+
+
 def _claim(name: str, statement: str, noises: tuple[str, ...], *checks: Check) -> Claim:
     return Claim(f"beyond-noise-{name}", "beyond the paper", statement, lambda scale: _needs(3, *noises), checks)
 
@@ -162,14 +170,7 @@ EXPERIMENT = Experiment(
             "Noise that is a rule for some operands is learnt as a rule at every weight decay: the network gives the "
             "wrong answer on test pairs with these operands, too.",
             (FIFTH,),
-            *(
-                Check(
-                    f"truth + 1 on test pairs with these operands, wd {decay:g}",
-                    lambda evidence, decay=decay: answers(evidence.network(spec(FIFTH, decay)))["truth + 1"],  # type: ignore[misc]
-                    low=0.9,
-                )
-                for decay in fig01.WEIGHT_DECAYS
-            ),
+            *map(_second_rule, fig01.WEIGHT_DECAYS),
         ),
     ),
 )

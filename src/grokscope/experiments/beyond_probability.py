@@ -50,7 +50,7 @@ def transition_width(places: Sequence[float], chances: Sequence[float]) -> float
     From the last place up to which the probability is always at least .9 to the first from which on it is always at
     most .1, or the other way round; NaN if one of them does not exist.
 
-    >>> round(transition_width([0.1, 0.2, 0.3, 0.4], [1.0, 0.9, 0.5, 0.0]), 3)
+    >>> transition_width([0.1, 0.2, 0.3, 0.4], [1.0, 0.9, 0.5, 0.0])
     0.2
     """
     if chances[0] < chances[-1]:
@@ -59,7 +59,7 @@ def transition_width(places: Sequence[float], chances: Sequence[float]) -> float
     unlikely_from = next((i for i in range(len(chances), 0, -1) if chances[i - 1] > UNLIKELY), 0)
     if unlikely_to == 0 or unlikely_from == len(chances):
         return math.nan
-    return places[unlikely_from] - places[unlikely_to - 1]
+    return round(places[unlikely_from] - places[unlikely_to - 1], 9)  # a range of 0.1 is one of 0.1
 
 
 def chance_to_generalise(cell: Cell) -> float:
@@ -83,6 +83,10 @@ def _width(plan: Plan, row: int) -> Callable[[Evidence], float]:
     return value
 
 
+def _sure_share(plan: Plan) -> Callable[[Evidence], float]:
+    return lambda evidence: sure_share(evidence.diagram(plan))
+
+
 EXPERIMENT = Experiment(
     name="beyond-probability",
     title="Beyond the paper: probabilities of the phases over seeds",
@@ -99,7 +103,7 @@ EXPERIMENT = Experiment(
             "probability falls from above 0.9 to below 0.1 within a range of 0.1.",
             needs,
             tuple(
-                Check(f"range of {name} at wd {decay}", _width(plan, row), high=0.1 + 1e-9)
+                Check(f"range of {name} at wd {decay}", _width(plan, row), high=0.1)
                 for name, plan in (("ξ", CORRUPTION), ("α", DATA))
                 for row, decay in enumerate(WEIGHT_DECAYS)
             ),
@@ -111,7 +115,7 @@ EXPERIMENT = Experiment(
             "seed is a fair picture.",
             needs,
             tuple(
-                Check(f"share of such points along {name}", lambda e, plan=plan: sure_share(e.diagram(plan)), low=0.7)  # type: ignore[misc]
+                Check(f"share of such points along {name}", _sure_share(plan), low=0.7)
                 for name, plan in (("ξ", CORRUPTION), ("α", DATA))
             ),
         ),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,9 @@ from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.phase_diagram import axis_label, field_label
 from grokscope.sweep.diagram import Cell, PhaseDiagram
+from grokscope.sweep.plan import GRID
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def draw_phase_probabilities(lines: Sequence[PhaseDiagram]) -> Figure:
@@ -19,12 +23,12 @@ def draw_phase_probabilities(lines: Sequence[PhaseDiagram]) -> Figure:
     rows = [(line, row, cells) for line in lines for row, cells in enumerate(line.panels[0].cells)]
     with style.context(STYLE):
         figure = Figure(figsize=(0.9 + 3.6 * len(rows), 6.6))
-        grid = figure.subplots(2, len(rows), squeeze=False, sharey="row")
+        grid = figure.subplots(2, len(rows), squeeze=False, sharex="col", sharey="row")
         for (above, below), (line, row, cells) in zip(grid.T, rows, strict=True):
             places = np.array([point[0] for point in line.columns.points], float)
             _draw_shares(above, places, cells)
             _draw_intervals(below, places, cells)
-            fields = line.rows.at(row) if line.rows else {}
+            fields = _fixed(line) | (line.rows.at(row) if line.rows else {})
             above.set_title("\n".join(f"{field_label(path)} {value}" for path, value in fields.items()))
             below.set_xlabel(axis_label(line.columns))
         grid[0, 0].set_ylabel("share of the seeds")
@@ -34,7 +38,14 @@ def draw_phase_probabilities(lines: Sequence[PhaseDiagram]) -> Figure:
     return figure
 
 
-def _draw_shares(axes: Axes, places: np.ndarray, cells: Sequence[Cell]) -> None:
+def _fixed(line: PhaseDiagram) -> dict[str, object]:
+    """Data fraction or corruption: that along which the line does not run."""
+    task = line.plan.base.task
+    values: dict[str, object] = dict(zip(GRID, (task.data_fraction, task.corruption), strict=True))
+    return {path: value for path, value in values.items() if path not in line.columns.fields}
+
+
+def _draw_shares(axes: Axes, places: FloatArray, cells: Sequence[Cell]) -> None:
     width = float(np.diff(places).min()) if len(places) > 1 else 1.0
     bottom = np.zeros(len(cells))
     for phase in Phase:
@@ -45,7 +56,7 @@ def _draw_shares(axes: Axes, places: np.ndarray, cells: Sequence[Cell]) -> None:
     axes.grid(visible=False)
 
 
-def _draw_intervals(axes: Axes, places: np.ndarray, cells: Sequence[Cell]) -> None:
+def _draw_intervals(axes: Axes, places: FloatArray, cells: Sequence[Cell]) -> None:
     shown = [phase for phase in Phase if any(cell.counts.get(phase.value) for cell in cells)]
     width = float(np.diff(places).min()) if len(places) > 1 else 1.0
     for number, phase in enumerate(shown):
