@@ -2,6 +2,11 @@
 
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.experiments import (
+    beyond_fate,
+    beyond_modulus,
+    beyond_noise,
+    beyond_probability,
+    beyond_prunable,
     fig01,
     fig03,
     fig05,
@@ -47,6 +52,11 @@ _MODULES = (
     fig29,
     fig30,
     fig31,
+    beyond_fate,
+    beyond_modulus,
+    beyond_noise,
+    beyond_probability,
+    beyond_prunable,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}

@@ -28,8 +28,10 @@ class Needs:
     diagrams: tuple[Plan, ...] = ()
 
     def specs(self, scale: Scale) -> list[RunSpec]:
-        """The single networks at a scale, with all their seeds."""
-        return [scale.network(spec, seed) for spec in self.networks for seed in range(scale.seed_count(self.seeds))]
+        """The single networks at a scale, with all their seeds; those that become the same are one."""
+        seeds = range(scale.seed_count(self.seeds))
+        scaled = (scale.network(spec, seed) for spec in self.networks for seed in seeds)
+        return list({spec.run_id: spec for spec in scaled}.values())
 
     def plans(self, scale: Scale) -> list[Plan]:
         """The diagrams at a scale."""

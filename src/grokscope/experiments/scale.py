@@ -70,6 +70,9 @@ class Scale:
     diagrams: Size | None = None  # those of phase diagrams
     grid: tuple[int, int] | None = None  # data fractions × corruption fractions of a diagram, at most
     seeds: int | None = None  # at most
+    # A line through a diagram with many seeds shows probabilities: one seed, or a few points of it, would show nothing.
+    line_points: int | None = None  # at most
+    line_seeds: int | None = None  # at most
 
     @property
     def full(self) -> bool:
@@ -86,19 +89,21 @@ class Scale:
         axes, base = plan.axes, plan.base
         if self.diagrams:
             axes, base = tuple(map(self.diagrams.axis, axes)), self.diagrams.spec(base)
-        axes = tuple(self._thinned(axis) for axis in axes)
+        most = self._most(plan)
+        axes = tuple(_thinned(axis, most.get(axis.fields[0])) for axis in axes)
         name = plan.name if self.name == "paper" else f"{plan.name}-{self.name}"
         if self.name == "paper" and axes != plan.axes:  # a grid that was asked for
             name += f"-{'x'.join(str(len(axis)) for axis in axes if axis.fields[0] in GRID)}"
         return replace(plan, name=name, base=base, axes=axes)
 
-    def _thinned(self, axis: Axis) -> Axis:
-        most = len(axis)
-        if axis.fields == (SEED,):
-            return replace(axis, points=axis.points[: self.seeds])
-        if self.grid and axis.fields[0] in GRID:
-            most = self.grid[GRID.index(axis.fields[0])]
-        return axis.thinned(most) if most < len(axis) else axis
+    def _most(self, plan: Plan) -> dict[str, int | None]:
+        """How many points the axes of data fraction, corruption and seeds may have."""
+        alpha, xi = GRID
+        fields = [axis.fields for axis in plan.axes]
+        if (SEED,) in fields and ((alpha,) in fields) != ((xi,) in fields):  # a line
+            return {alpha: self.line_points, xi: self.line_points, SEED: self.line_seeds}
+        columns, rows = self.grid or (None, None)
+        return {alpha: columns, xi: rows, SEED: self.seeds}
 
     def flags(self) -> str:
         """What a command line needs to say for it.
@@ -115,18 +120,28 @@ class Scale:
         return wanted if self.seeds is None else min(wanted, self.seeds)
 
 
+def _thinned(axis: Axis, most: int | None) -> Axis:
+    if most is None or most >= len(axis):
+        return axis
+    return replace(axis, points=axis.points[:most]) if axis.fields == (SEED,) else axis.thinned(most)
+
+
 TINY = Scale(
     "tiny",
     networks=Size(modulus=23, width=48, steps=150, batch_divisor=8, embed=16),
     diagrams=Size(modulus=23, width=32, steps=60, batch_divisor=8, embed=16),
     grid=(3, 3),
     seeds=1,
+    line_points=4,
+    line_seeds=2,
 )
 QUICK = Scale(
     "quick",
     diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64, most_width=1200),
     grid=(5, 5),
     seeds=1,
+    line_points=13,
+    line_seeds=5,
 )
 PAPER = Scale("paper")
 SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, PAPER)}
@@ -158,4 +173,4 @@ def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:
         if len(counts) != 2 or not all(count.isdecimal() and int(count) > 1 for count in counts):
             raise GrokscopeError(f"--grid = {grid!r} is not allowed: must be two numbers above 1, such as 5x5")
         scale = replace(scale, grid=(int(counts[0]), int(counts[1])))
-    return scale if seeds is None else replace(scale, seeds=seeds)
+    return scale if seeds is None else replace(scale, seeds=seeds, line_seeds=seeds)

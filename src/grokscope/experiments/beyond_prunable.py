@@ -1,0 +1,188 @@
+"""Beyond the paper: how much of a network can be pruned, depending on its width, the task and the data?"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from grokscope.experiments import fig01
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.scale import Scale
+from grokscope.measure import pruning_curves, pruning_orders
+from grokscope.phases import HIGH_ACCURACY
+from grokscope.plots import draw_prunable
+from grokscope.result import RunResult
+from grokscope.spec import RunSpec
+
+PERIODIC = 0.5  # IPR below which a neuron is counted as one that memorises
+VARIED: dict[str, tuple[object, ...]] = {  # one at a time, around the default
+    "model.width": (125, 250, 500, 1000, 2000),
+    "task.operation": ("add", "subtract", "multiply", "x2+y2"),
+    "task.data_fraction": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "task.corruption": (0.0, 0.1, 0.2, 0.35, 0.5),
+}
+_FEWER: dict[str, tuple[object, ...]] = {
+    "model.width": (250, 500, 1000),
+    "task.operation": VARIED["task.operation"],
+    "task.data_fraction": (0.4, 0.5, 0.7, 0.9),
+    "task.corruption": (0.0, 0.2, 0.35, 0.5),
+}
+
+
+class Prunable(NamedTuple):
+    """What can be taken from a network, lowest IPR first."""
+
+    fraction: float  # of the neurons, with test accuracy at most 0.01 lower; NaN if the network does not generalise
+    low_ipr: float  # the fraction of neurons that are dead, or have an IPR below .5
+
+
+def spec(path: str, value: object, decay: float = 0.0) -> RunSpec:
+    """The setting of Figure 1 with one field changed."""
+    return fig01.BASE.updated({"optimizer.weight_decay": decay, path: value})
+
+
+def varied(scale: Scale) -> dict[str, tuple[object, ...]]:
+    """The values of every field."""
+    return VARIED if scale.full else _FEWER
+
+
+def decays(scale: Scale) -> tuple[float, ...]:
+    """The weight decays."""
+    return (0.0, 5.0) if scale.full else (0.0,)
+
+
+def needs(scale: Scale) -> Needs:
+    """One field at a time."""
+    return Needs(
+        networks=tuple(
+            spec(path, value, decay)
+            for decay in decays(scale)
+            for path, values in varied(scale).items()
+            for value in values
+        )
+    )
+
+
+def prunable(result: RunResult) -> Prunable:
+    """Prune a network, without training it again."""
+    weights, dataset = result.trained_weights(), result.dataset()
+    assert result.neurons is not None
+    low = float((~(result.neurons.neuron_ipr >= PERIODIC)).mean())
+    if result.final.test_accuracy < HIGH_ACCURACY:  # no accuracy to keep
+        return Prunable(math.nan, low)
+    order = pruning_orders(weights, dataset.operation)["lowest_ipr"]
+    (curve,) = pruning_curves(weights, result.spec.model, dataset, [order])
+    return Prunable(curve.prunable / result.spec.model.width, low)
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """A panel for each field."""
+    results = {
+        path: {
+            decay: {value: evidence.network(spec(path, value, decay)) for value in values}
+            for decay in decays(evidence.scale)
+        }
+        for path, values in varied(evidence.scale).items()
+    }
+    found = {
+        path: {decay: {value: prunable(one) for value, one in by_value.items()} for decay, by_value in by_decay.items()}
+        for path, by_decay in results.items()
+    }
+    return Drawing(draw_prunable(found), _table(results, found))
+
+
+def _table(
+    results: dict[str, dict[float, dict[object, RunResult]]], found: dict[str, dict[float, dict[object, Prunable]]]
+) -> Table:
+    rows = [
+        (path, value, decay, one, found[path][decay][value])
+        for path, by_decay in results.items()
+        for decay, by_value in by_decay.items()
+        for value, one in by_value.items()
+    ]
+    return {
+        "field": [path for path, *_ in rows],
+        "value": [value for _, value, *_ in rows],
+        "weight_decay": [decay for _, _, decay, _, _ in rows],
+        "run_id": [one.run_id for _, _, _, one, _ in rows],
+        "test_accuracy": [one.final.test_accuracy for _, _, _, one, _ in rows],
+        "prunable": [each.fraction for *_, each in rows],
+        "low_ipr": [each.low_ipr for *_, each in rows],
+    }
+
+
+def _fraction(evidence: Evidence, path: str, value: object) -> float:
+    return prunable(evidence.network(spec(path, value))).fraction
+
+
+def _grows(evidence: Evidence) -> float:
+    return _fraction(evidence, "model.width", 1000) - _fraction(evidence, "model.width", 250)
+
+
+def _against_addition(operation: str) -> Callable[[Evidence], float]:
+    return lambda e: _fraction(e, "task.operation", operation) - _fraction(e, "task.operation", "add")
+
+
+def _over_networks(evidence: Evidence, measure: Callable[[Prunable], float]) -> float:
+    """The least over all networks without weight decay that generalise; NaN if none does."""
+    every = [
+        prunable(evidence.network(spec(path, value)))
+        for path, values in varied(evidence.scale).items()
+        for value in values
+    ]
+    return min((measure(each) for each in every if not math.isnan(each.fraction)), default=math.nan)
+
+
+def _some(path: str, *values: object) -> Callable[[Scale], Needs]:
+    return lambda scale: Needs(networks=tuple(spec(path, value) for value in values), seeds=3)
+
+
+def _all_without_decay(scale: Scale) -> Needs:
+    return Needs(networks=tuple(spec(path, value) for path, values in varied(scale).items() for value in values))
+
+
+EXPERIMENT = Experiment(
+    name="beyond-prunable",
+    title="Beyond the paper: how much can be pruned",
+    caption="The largest fraction of neurons that can be taken out, lowest IPR first, so that test accuracy falls by "
+    "at most 0.01, in the setting of Figure 1 with one thing changed at a time: the width, the task, the data "
+    "fraction, the corruption. For comparison, the fraction of neurons that are not periodic. A cross marks "
+    "networks that do not generalise, so that there is no accuracy to keep.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "beyond-prunable-all-memorising",
+            "beyond the paper",
+            "Wherever a network generalises without weight decay, at least half of its neurons can go, and all those "
+            "that are not periodic are among them.",
+            _all_without_decay,
+            (
+                Check("least prunable fraction", lambda e: _over_networks(e, lambda each: each.fraction), low=0.5),
+                Check(
+                    "least prunable fraction minus that of IPR below 0.5",
+                    lambda e: _over_networks(e, lambda each: each.fraction - each.low_ipr),
+                    low=-0.05,
+                ),
+            ),
+        ),
+        Claim(
+            "beyond-prunable-width",
+            "beyond the paper",
+            "Of a wider network a larger fraction can go, since the rule needs a number of neurons and not a fraction.",
+            _some("model.width", 250, 1000),
+            (Check("prunable fraction of 1000 neurons minus that of 250", _grows, low=0.05),),
+        ),
+        Claim(
+            "beyond-prunable-task",
+            "beyond the paper",
+            "As much can be pruned from networks that subtract or multiply as from those that add.",
+            _some("task.operation", "add", "subtract", "multiply"),
+            tuple(
+                Check(f"prunable fraction, {operation} minus add", _against_addition(operation), -0.1, 0.1)
+                for operation in ("subtract", "multiply")
+            ),
+        ),
+    ),
+)
