@@ -1,13 +1,13 @@
 """All experiments by name: the paper's figures and tables, and what goes beyond them."""
 
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.experiments import fig01, fig03
+from grokscope.experiments import fig01, fig03, fig07, fig12, fig13, fig14, fig16
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import PAPER
 from grokscope.sweep.plan import Plan
 
-_MODULES = (fig01, fig03)
+_MODULES = (fig01, fig03, fig07, fig12, fig13, fig14, fig16)
 
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
 CLAIMS: dict[str, Claim] = {claim.id: claim for experiment in EXPERIMENTS.values() for claim in experiment.claims}
