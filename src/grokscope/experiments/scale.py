@@ -68,6 +68,7 @@ class Scale:
     name: str
     networks: Size | None = None  # single ones
     diagrams: Size | None = None  # those of phase diagrams
+    deep: Size | None = None  # Transformers and deep MLPs in full batches, single or not: some thirty times the work
     grid: tuple[int, int] | None = None  # data fractions × corruption fractions of a diagram, at most
     seeds: int | None = None  # at most
     # A line through a diagram with many seeds shows probabilities: one seed, or a few points of it, would show nothing.
@@ -81,20 +82,25 @@ class Scale:
 
     def network(self, spec: RunSpec, seed: int = 0) -> RunSpec:
         """A single network of the paper at this scale."""
-        reduced = self.networks.spec(spec) if self.networks else spec
+        size = self._size(spec, self.networks)
+        reduced = size.spec(spec) if size else spec
         return reduced.updated({SEED: reduced.training.seed + seed}) if seed else reduced
 
     def diagram(self, plan: Plan) -> Plan:
         """A phase diagram of the paper at this scale, under a name of its own."""
         axes, base = plan.axes, plan.base
-        if self.diagrams:
-            axes, base = tuple(map(self.diagrams.axis, axes)), self.diagrams.spec(base)
+        if size := self._size(base, self.diagrams):
+            axes, base = tuple(map(size.axis, axes)), size.spec(base)
         most = self._most(plan)
         axes = tuple(_thinned(axis, most.get(axis.fields[0])) for axis in axes)
         name = plan.name if self.name == "paper" else f"{plan.name}-{self.name}"
         if self.name == "paper" and axes != plan.axes:  # a grid that was asked for
             name += f"-{'x'.join(str(len(axis)) for axis in axes if axis.fields[0] in GRID)}"
         return replace(plan, name=name, base=base, axes=axes)
+
+    def _size(self, spec: RunSpec, usual: Size | None) -> Size | None:
+        costly = not spec.model.two_layer and spec.training.batch_size is None
+        return self.deep or usual if costly else usual
 
     def _most(self, plan: Plan) -> dict[str, int | None]:
         """How many points the axes of data fraction, corruption and seeds may have."""
@@ -138,6 +144,7 @@ TINY = Scale(
 QUICK = Scale(
     "quick",
     diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64, most_width=1200),
+    deep=Size(modulus=47, width=240, steps=2000, embed=64),
     grid=(5, 5),
     seeds=1,
     line_points=13,

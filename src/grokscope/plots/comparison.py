@@ -1,6 +1,7 @@
 """Several phase diagrams in one picture, and beside them the neurons of some networks (Figures 3, 7, 13, 14)."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from matplotlib import style
 from matplotlib.figure import Figure
@@ -16,8 +17,12 @@ def draw_phase_diagrams(
     diagrams: Sequence[PhaseDiagram],
     names: Sequence[str] = (),
     beside: Sequence[Mapping[str, RunResult]] = (),
+    outline: Literal["output", "before"] = "output",
 ) -> Figure:
-    """One row for each diagram: its panels, then an IPR histogram for each network that stands beside it."""
+    """One row for each diagram: its panels, then an IPR histogram for each network that stands beside it.
+
+    What the histograms have outlined is said in `draw_ipr_histogram`.
+    """
     networks = [list(row.items()) for row in beside] or [[] for _ in diagrams]
     abreast = max(len(d.panels) + len(row) for d, row in zip(diagrams, networks, strict=True))
     with style.context(STYLE):
@@ -34,7 +39,7 @@ def draw_phase_diagrams(
                 label = axis_label(diagram.rows)
                 grid[row, 0].set_ylabel(f"{names[row]}\n{label}" if names else label)
             for place, (title, result) in enumerate(results, start=len(diagram.panels)):
-                draw_ipr_histogram(grid[row, place], result)
+                draw_ipr_histogram(grid[row, place], result, outline)
                 grid[row, place].set(title=title, ylabel="neurons")
             for unused in grid[row, len(diagram.panels) + len(results) :]:
                 unused.remove()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from textwrap import wrap
+from typing import Literal
 
 import numpy as np
 from matplotlib import style
@@ -10,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from grokscope.engines import initial_state
+from grokscope.measure import neuron_spectra
 from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
@@ -95,9 +98,10 @@ def draw_accuracies(axes: Axes, result: RunResult) -> None:
     axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.03))
 
 
-def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
+def draw_ipr_histogram(axes: Axes, result: RunResult, outline: Literal["output", "before"] = "output") -> None:
     """How many neurons have which IPR, from 0 to 1, or closer up if all are small, as in a Transformer.
 
+    An outline shows those at the output too, if the network is not the two-layer one, or the same before training.
     The dead have no IPR and are counted in words.
     """
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
@@ -106,7 +110,10 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
         return
     dead = result.neurons.dead
     values = {"input": result.neurons.neuron_ipr[~dead]}
-    if result.outputs is not None:
+    if outline == "before":
+        untrained = neuron_spectra(initial_state(result.spec).weights, result.spec.task.operation)
+        values["before training"] = untrained.neuron_ipr
+    elif result.outputs is not None:
         values["output"] = result.outputs.neuron_ipr[~result.outputs.dead]
     largest = max((float(ipr.max()) for ipr in values.values() if len(ipr)), default=1.0)
     limit = 1.0 if largest > _CLOSE_UP else _CLOSE_UP
@@ -114,9 +121,10 @@ def draw_ipr_histogram(axes: Axes, result: RunResult) -> None:
     axes.set_xlim(0, limit)
     axes.xaxis.set_major_locator(MaxNLocator(4))  # longer numbers of a close-up fit too
     axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label="input")
-    if "output" in values:
-        axes.hist(values["output"], bins, histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label="output")
-        axes.legend(loc="upper center")
+    for name, color in (("output", OUTPUT_COLOR), ("before training", "0.25")):
+        if name in values:
+            axes.hist(values[name], bins, histtype="step", color=color, linewidth=1.4, label=name)
+            axes.legend(loc="upper center")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
     if dead.any() and not dead.all():

@@ -1,0 +1,52 @@
+"""What the claims about Transformers and deep MLPs (Section 2.2, Appendix G) measure."""
+
+import math
+
+from grokscope.measure import training_events
+from grokscope.phases import Phase
+from grokscope.result import RunResult
+from grokscope.sweep.diagram import PhaseDiagram
+
+GENERALISING = (Phase.COEXISTENCE, Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
+
+
+def share(diagram: PhaseDiagram, panel: int, *phases: Phase) -> float:
+    """The fraction of a panel's cells that are in one of these phases; NaN if none is known."""
+    known = [cell.outcome for row in diagram.panels[panel].cells for cell in row if cell.outcome]
+    return sum(outcome in phases for outcome in known) / len(known) if known else math.nan
+
+
+def ipr_growth(result: RunResult) -> float:
+    """The mean IPR at the input in the end, in units of that at the first measured step."""
+    return result.final.mean_ipr / result.curve[0].mean_ipr
+
+
+def output_ipr(result: RunResult) -> float:
+    """The mean IPR of the columns of the output layer; NaN if there is no network to measure."""
+    return result.outputs.mean_ipr if result.outputs else math.nan
+
+
+def most_memorised(result: RunResult) -> float:
+    """The largest part of the corrupted labels that it ever knew at once."""
+    return max(row.corrupted_accuracy for row in result.curve)
+
+
+def both_high(result: RunResult) -> float:
+    """The lower one of train and test accuracy, at the step where it is highest."""
+    return max(min(row.train_accuracy, row.test_accuracy) for row in result.curve)
+
+
+def train_before_grokking(result: RunResult) -> float:
+    """The highest train accuracy before test accuracy is high; NaN if that never is."""
+    grokked = training_events(result.curve).grokked.step
+    if grokked is None:
+        return math.nan
+    return max((row.train_accuracy for row in result.curve if row.step < grokked), default=math.nan)
+
+
+def steps_to_unlearning(result: RunResult) -> float:
+    """Measured steps from a high test accuracy to half of the wrong labels being unlearnt; NaN without one of them."""
+    events = training_events(result.curve)
+    if events.grokked.step is None or events.unlearned.step is None:
+        return math.nan
+    return events.unlearned.step - events.grokked.step

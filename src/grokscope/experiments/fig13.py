@@ -1,0 +1,116 @@
+"""Figure 13: Transformers with dropout."""
+
+from grokscope.experiments import tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.deep import GENERALISING, share
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS
+from grokscope.experiments.fig07 import LESS_TRANSFORMER
+from grokscope.experiments.scale import Scale
+from grokscope.phases import Phase
+from grokscope.plots import draw_phase_diagrams
+from grokscope.result import RunResult
+from grokscope.spec import RunSpec
+from grokscope.sweep.plan import Axis, Plan
+
+DROPOUTS = (0.0, 0.05, 0.2)
+_SELECTED = {"task.data_fraction": 0.9, "task.corruption": 0.1}
+
+
+def plan(scale: Scale) -> Plan:
+    """A panel for each dropout, the first being one of Figure 7; only none and the most of it if not at full scale."""
+    shown = DROPOUTS if scale.full else (DROPOUTS[0], DROPOUTS[-1])
+    axis = Axis(("model.dropout",), tuple((dropout,) for dropout in shown))
+    return Plan("fig13", LESS_TRANSFORMER, (DATA_FRACTIONS, CORRUPTIONS, axis))
+
+
+def specs() -> list[RunSpec]:
+    """The networks of the histograms, at α = .9, ξ = .1."""
+    return [LESS_TRANSFORMER.updated({**_SELECTED, "model.dropout": dropout}) for dropout in DROPOUTS]
+
+
+NONE, SMALL, LARGE = specs()
+
+
+def needs(scale: Scale) -> Needs:
+    """A diagram, and three networks."""
+    return Needs(networks=tuple(specs()), diagrams=(plan(scale),))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """The diagrams, then the histograms."""
+    diagram = evidence.diagram(plan(evidence.scale))
+    networks = {_title(result): result for result in evidence.networks(specs())}
+    data = tables.stacked(fig13=diagram.to_columns(), neurons=tables.neurons(networks))
+    return Drawing(draw_phase_diagrams([diagram], beside=[networks], outline="before"), data)
+
+
+def _title(result: RunResult) -> str:
+    outcome = result.phase.label if result.phase else "Diverged"
+    return f"dropout {result.spec.model.dropout:g}, α = 0.9, ξ = 0.1\n{outcome}"
+
+
+def _networks(scale: Scale) -> Needs:
+    return Needs(networks=tuple(specs()), seeds=3)
+
+
+def _diagram(scale: Scale) -> Needs:
+    return Needs(diagrams=(plan(scale),))
+
+
+def _grown(evidence: Evidence, *phases: Phase) -> float:
+    """By how much the most dropout enlarges the part of the diagram in these phases."""
+    diagram = evidence.diagram(plan(evidence.scale))
+    return share(diagram, -1, *phases) - share(diagram, 0, *phases)
+
+
+EXPERIMENT = Experiment(
+    name="fig13",
+    title="Phase diagrams and IPR of Transformers with dropout",
+    caption="One-layer Transformers with dropout of what attention and MLP add: phases over α and ξ, and the IPR of "
+    "the dimensions of the embedding, with an outline of the same before training.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "transformer-little-dropout-coexists",
+            "Appendix G.2, Figure 13",
+            "With a little dropout a Transformer generalises and memorises at once, with a more periodic embedding.",
+            _networks,
+            (
+                Check("test accuracy, dropout 0.05", lambda e: e.network(SMALL).final.test_accuracy, low=0.9),
+                Check("train accuracy, dropout 0.05", lambda e: e.network(SMALL).final.train_accuracy, low=0.9),
+                Check(
+                    "IPR over that without dropout",
+                    lambda e: e.network(SMALL).final.mean_ipr / e.network(NONE).final.mean_ipr,
+                    low=1.05,
+                ),
+            ),
+        ),
+        Claim(
+            "transformer-more-dropout-does-not-help",
+            "Appendix G.2, Figure 13",
+            "A dropout above 0.1 does not make a Transformer generalise better than less of it.",
+            lambda scale: Needs(networks=tuple(specs()), seeds=3, diagrams=(plan(scale),)),
+            (
+                Check(
+                    "test accuracy with dropout 0.2 minus the best with less",
+                    lambda e: (
+                        e.network(LARGE).final.test_accuracy
+                        - max(each.final.test_accuracy for each in e.networks((NONE, SMALL)))
+                    ),
+                    high=0.02,
+                ),
+                Check("growth of the share of generalising cells", lambda e: _grown(e, *GENERALISING), high=0.05),
+            ),
+        ),
+        Claim(
+            "transformer-dropout-confuses",
+            "Section 2.2",
+            "Dropout mostly enlarges the part of the diagram in which a Transformer neither memorises nor generalises.",
+            _diagram,
+            (Check("growth of the share of Confusion", lambda e: _grown(e, Phase.CONFUSION), low=0.1),),
+        ),
+    ),
+)
