@@ -11,7 +11,7 @@ from grokscope.experiments.beyond_noise import answers
 from grokscope.experiments.beyond_probability import CORRUPTION, chance_to_generalise, transition_width
 from grokscope.experiments.beyond_prunable import prunable
 from grokscope.experiments.evidence import Needs
-from grokscope.experiments.scale import QUICK, TINY, scale_of
+from grokscope.experiments.scale import QUICK, TINY, scales_of
 from grokscope.result import analytic_result
 from grokscope.spec import RunSpec
 from grokscope.sweep.diagram import Cell
@@ -105,8 +105,8 @@ def test_answers_see_a_second_rule() -> None:
 def test_a_line_keeps_points_and_seeds_that_a_diagram_does_not() -> None:
     assert [len(axis) for axis in CORRUPTION.axes] == [25, 2, 20]
     assert [len(axis) for axis in QUICK.diagram(CORRUPTION).axes] == [13, 2, 5]
-    assert [len(axis) for axis in scale_of("quick", seeds=9).diagram(CORRUPTION).axes] == [13, 2, 9]
-    assert [len(axis) for axis in scale_of("paper", grid="3x3").diagram(CORRUPTION).axes] == [25, 2, 20]
+    assert [len(axis) for axis in scales_of("quick", seeds=9)[0].diagram(CORRUPTION).axes] == [13, 2, 9]
+    assert [len(axis) for axis in scales_of("paper", grid="3x3")[0].diagram(CORRUPTION).axes] == [25, 2, 20]
 
 
 def test_networks_that_a_scale_makes_the_same_are_needed_once() -> None:
