@@ -1,6 +1,7 @@
 """The theory: the closed-form network of Equation 2, the IPR of Equation 3, the gradients of Equation 9."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -24,6 +25,7 @@ from grokscope.spec import ModelSpec, RunSpec
 from grokscope.tasks import Dataset, make_dataset
 
 WIDTHS = (250, 500, 1000, 2000, 4000, 8000, 16000)
+_TOO_NARROW = (16, 32, 64, 125)  # to solve the task: shown, and left out of fits
 _SEEDS = 3
 _NOISE_VECTORS = 2000
 _AMPLITUDE = 2.0  # Appendix D: the terms with random phases have squared amplitudes of sum 2, times (2/N)² · N/2
@@ -36,7 +38,7 @@ def needs(scale: Scale) -> Needs:
 
 def draw(evidence: Evidence) -> Drawing:
     """The error of the logits, and the accuracy, against the width."""
-    modulus, widths = _sizes(evidence)
+    modulus, widths = _sizes(evidence, (*_TOO_NARROW, *WIDTHS))
     rows = [(width, seed, *_errors(modulus, width, seed)) for width in widths for seed in range(_SEEDS)]
     names = ("width", "seed", "rms_error", "accuracy", "logit_of_truth", "rms_of_other_logits")
     data = from_rows(names, rows)
@@ -54,9 +56,9 @@ def draw(evidence: Evidence) -> Drawing:
     return Drawing(figure, data)
 
 
-def _sizes(evidence: Evidence) -> tuple[int, list[int]]:
-    """The modulus, and the widths, at this scale."""
-    reduced = [evidence.scale.network(RunSpec().updated({"model.width": width})) for width in WIDTHS]
+def _sizes(evidence: Evidence, widths: Sequence[int] = WIDTHS) -> tuple[int, list[int]]:
+    """The modulus, and these widths, at this scale."""
+    reduced = [evidence.scale.network(RunSpec().updated({"model.width": width})) for width in widths]
     return reduced[0].task.modulus, [spec.model.width for spec in reduced]
 
 
@@ -220,6 +222,8 @@ EXPERIMENT = Experiment(
             "Near a generalising solution the gradient depends on the weights with a higher power than elsewhere.",
             Check("power at random weights", lambda e: _degree(e, generalising=False), low=1.5, high=2.5),
             Check("power at the analytic solution", lambda e: _degree(e, generalising=True), low=3.5),
+            note="At the initial weights of the default network the output is no longer small beside the labels, which "
+            "makes the power 2.6; with half these weights it is 2.02.",
         ),
     ),
 )

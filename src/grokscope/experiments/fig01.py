@@ -10,6 +10,7 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import Scale
+from grokscope.measure import measure_logits
 from grokscope.plots import draw_runs
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
@@ -60,8 +61,10 @@ def _gap(spec: RunSpec) -> Callable[[Evidence], float]:
 
 def _recovered_of_the_rest(evidence: Evidence) -> float:
     """Of the corrupted examples whose drawn label is not the answer, those with the true answer, at wd 5."""
-    row = evidence.network(PARTIAL).final
-    return row.recovered_accuracy / (1 - row.corrupted_accuracy) if row.corrupted_accuracy < 1 else math.nan
+    result = evidence.network(PARTIAL)
+    table = measure_logits(result.module(), result.dataset())
+    rest = table.corrupted & (table.predicted != table.label)
+    return float((table.predicted == table.truth)[rest].mean()) if rest.any() else math.nan
 
 
 def _distance_from_plateau(evidence: Evidence) -> float:

@@ -86,8 +86,10 @@ _NONE, _FIVE, _FIFTEEN = fig01.specs()
 _, _SOME, _MUCH = dropout_specs()
 
 
-def _claim(name: str, paper: str, statement: str, networks: tuple[RunSpec, ...], *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=networks, seeds=3), checks)
+def _claim(
+    name: str, paper: str, statement: str, networks: tuple[RunSpec, ...], *checks: Check, note: str = ""
+) -> Claim:
+    return Claim(name, paper, statement, lambda scale: Needs(networks=networks, seeds=3), checks, note)
 
 
 EXPERIMENT = Experiment(
@@ -144,6 +146,8 @@ EXPERIMENT = Experiment(
             (_FIFTEEN, _MUCH),
             Check("neurons with IPR below 0.1 at wd 15", _share(_FIFTEEN, 0, 0.1), high=0.1),
             Check("neurons with IPR below 0.1 with dropout 0.6", _share(_MUCH, 0, 0.1), high=0.1),
+            note="With dropout 0.6 some 15 % of the neurons keep a low IPR, three times as many as at weight decay 15, "
+            "though the corrupted labels are not memorised (train accuracy 0.66).",
         ),
         _claim(
             "redundant-frequencies",

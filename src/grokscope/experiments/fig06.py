@@ -71,8 +71,8 @@ def _gain(quantity: str) -> Callable[[Evidence], float]:
     return value
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=(fig01.COEXISTENCE,), seeds=3), checks)
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
+    return Claim(name, paper, statement, lambda scale: Needs(networks=(fig01.COEXISTENCE,), seeds=3), checks, note)
 
 
 EXPERIMENT = Experiment(
@@ -110,6 +110,8 @@ EXPERIMENT = Experiment(
             Check("gain of test accuracy", _gain("test_accuracy"), low=0.005),
             Check("test accuracy, 60 % pruned", _at(LOWEST, "test_accuracy", _MEMORY_GONE), low=0.99),
             Check("clean accuracy, 60 % pruned", _at(LOWEST, "clean_accuracy", _MEMORY_GONE), low=0.99),
+            note="Test accuracy falls a little first, from 0.987 to 0.970 at 25 % pruned (seed 0), and gains only when "
+            "the last low-IPR neurons go: 0.989 at 60 %, 1.0 at 70 %.",
         ),
     ),
 )

@@ -75,8 +75,8 @@ def _second_half(kind: str) -> Callable[[Evidence], float]:
     return value
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(fig01.specs()), seeds=3), checks)
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
+    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(fig01.specs()), seeds=3), checks, note)
 
 
 EXPERIMENT = Experiment(
@@ -99,6 +99,8 @@ EXPERIMENT = Experiment(
                 )
                 for spec in fig01.specs()
             ),
+            note="Without weight decay the loss passes that of the network without neurons, 1/p = 0.0103, reaches "
+            "0.0116 with 90 % pruned (seed 0) and falls back from there; with weight decay it only rises.",
         ),
         _claim(
             "test-loss-turns",
@@ -115,6 +117,8 @@ EXPERIMENT = Experiment(
                 lambda e: turning(_loss(e, fig01.COEXISTENCE, HIGHEST, "test", 0.5, 1)),
                 low=0.05,
             ),
+            note="From the highest IPR the test loss turns before the second half: it rises from 0.0085 to 0.0202 at 30 % "
+            "pruned (seed 0) and then falls all the way; the train loss turns at 65 %.",
         ),
         _claim(
             "losses-part",
@@ -128,6 +132,7 @@ EXPERIMENT = Experiment(
             ),
             Check("train loss, highest first, over the second half", _second_half("train"), low=1.0),
             Check("test loss, highest first, over the second half", _second_half("test"), high=0.95),
+            note="The test loss does fall, but by 2 % only (0.00533 to 0.00521, seed 0).",
         ),
         _claim(
             "full-inversion-losses",

@@ -64,10 +64,7 @@ def draw_prunings(
             for axes, name in zip(row, orders, strict=True):
                 _draw_curve(axes, curves[name], LOSSES if losses else ACCURACIES)
                 axes.set(xlim=(0, (until or {}).get(name, 1)), xlabel="")
-                if losses:
-                    axes.set_ylim(auto=True)
-                    axes.ticklabel_format(axis="y", scilimits=(0, 0))
-                else:
+                if not losses:
                     _mark_clean_fraction(axes, corruption)
             row[0].set_ylabel(f"{title}\n{'loss' if losses else 'accuracy'}")
         for axes, name in zip(grid[0], orders, strict=True):
@@ -84,7 +81,9 @@ def _draw_curve(axes: Axes, curve: PruningCurve, quantities: Mapping[str, tuple[
         values = getattr(curve, quantity)
         if not np.isnan(values).any():
             axes.plot(curve.fraction_pruned, values, line, color=color, label=label)
-    axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1), ylim=(-0.03, 1.03))
+    axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1))
+    if quantities is ACCURACIES:
+        axes.set_ylim(-0.03, 1.03)
 
 
 def _draw_band(axes: Axes, low: PruningCurve, high: PruningCurve) -> None:
