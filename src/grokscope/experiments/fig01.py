@@ -1,6 +1,7 @@
 """Figure 1: training curves in three phases, with the IPR histograms that explain them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from matplotlib.figure import Figure
 
@@ -9,6 +10,7 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import Scale
+from grokscope.measure import measure_logits
 from grokscope.plots import draw_runs
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
@@ -42,11 +44,46 @@ def _titles(results: Sequence[RunResult]) -> list[str]:
     return [f"weight decay {result.spec.optimizer.weight_decay:g}" for result in results]
 
 
+COEXISTENCE, PARTIAL, FULL = specs()
+# What happens early is over within tens of steps: the beginnings of the last two, measured often.
+PARTIAL_EARLY, FULL_EARLY = (
+    spec.updated({"training.steps": 200, "training.measure_every": 2}) for spec in (PARTIAL, FULL)
+)
+
+
 def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
     return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(specs()), seeds=3), checks)
 
 
-COEXISTENCE, PARTIAL, FULL = specs()
+def _gap(spec: RunSpec) -> Callable[[Evidence], float]:
+    return lambda evidence: evidence.network(spec).final.test_accuracy - evidence.network(spec).final.train_accuracy
+
+
+def _recovered_of_the_rest(evidence: Evidence) -> float:
+    """Of the corrupted examples whose drawn label is not the answer, those with the true answer, at wd 5."""
+    result = evidence.network(PARTIAL)
+    table = measure_logits(result.module(), result.dataset())
+    rest = table.corrupted & (table.predicted != table.label)
+    return float((table.predicted == table.truth)[rest].mean()) if rest.any() else math.nan
+
+
+def _distance_from_plateau(evidence: Evidence) -> float:
+    """The largest distance of train accuracy from 1 − ξ in the second half of training, at wd 15."""
+    result = evidence.network(FULL)
+    clean = 1 - result.dataset().corruption
+    late = [row for row in result.curve if row.step > result.spec.training.steps / 2]
+    return max((abs(row.train_accuracy - clean) for row in late), default=math.nan)
+
+
+def _both_high(early: RunSpec, whole: RunSpec) -> Callable[[Evidence], float]:
+    """The highest value that train and test accuracy both reach at one step."""
+
+    def value(evidence: Evidence) -> float:
+        rows = [*evidence.network(early).curve, *evidence.network(whole).curve]
+        return max(min(row.train_accuracy, row.test_accuracy) for row in rows)
+
+    return value
+
 
 EXPERIMENT = Experiment(
     name="fig01",
@@ -63,6 +100,56 @@ EXPERIMENT = Experiment(
             "Without regularisation a network can memorise corrupted labels and generalise at once.",
             Check("test accuracy", lambda e: e.network(COEXISTENCE).final.test_accuracy, low=0.9),
             Check("corrupted accuracy", lambda e: e.network(COEXISTENCE).final.corrupted_accuracy, low=0.9),
+        ),
+        _claim(
+            "partial-inversion",
+            "Section 2, Figure 1(b), Table 2",
+            "With weight decay 5 the network generalises and memorises only some of the corrupted labels.",
+            Check("test accuracy at wd 5", lambda e: e.network(PARTIAL).final.test_accuracy, low=0.95),
+            Check("train accuracy at wd 5", lambda e: e.network(PARTIAL).final.train_accuracy, low=0.7, high=0.9),
+            Check(
+                "corrupted accuracy at wd 5", lambda e: e.network(PARTIAL).final.corrupted_accuracy, low=0.1, high=0.9
+            ),
+        ),
+        _claim(
+            "full-inversion",
+            "Section 2, Figure 1(c), Table 2",
+            "With weight decay 15 the network generalises perfectly and memorises no corrupted label.",
+            Check("test accuracy at wd 15", lambda e: e.network(FULL).final.test_accuracy, low=0.99),
+            Check("train accuracy at wd 15", lambda e: e.network(FULL).final.train_accuracy, high=0.7),
+            Check("corrupted accuracy at wd 15", lambda e: e.network(FULL).final.corrupted_accuracy, high=0.1),
+        ),
+        _claim(
+            "negative-gap",
+            "Section 2, Figure 1(b, c)",
+            "Weight decay makes the network better on the test set than on the data it was trained on.",
+            Check("test minus train accuracy at wd 5", _gap(PARTIAL), low=0.05),
+            Check("test minus train accuracy at wd 15", _gap(FULL), low=0.25),
+        ),
+        _claim(
+            "true-labels-recovered",
+            "Section 2, Figure 1(b, c)",
+            "On the corrupted examples that it does not memorise, the network answers with the true label.",
+            Check("recovered, of those not memorised, at wd 5", _recovered_of_the_rest, low=0.9),
+            Check("recovered at wd 15", lambda e: e.network(FULL).final.recovered_accuracy, low=0.9),
+        ),
+        _claim(
+            "train-plateau",
+            "Section 2, Figure 1(c)",
+            "In Full Inversion train accuracy settles at the fraction of labels that are not corrupted.",
+            Check("largest distance from 1 − ξ in the second half, at wd 15", _distance_from_plateau, high=0.05),
+        ),
+        Claim(
+            "two-stages",
+            "Abstract",
+            "With weight decay the network first reaches high train and test accuracy, and then unlearns the "
+            "corrupted labels, so that train accuracy drops to the fraction of clean ones.",
+            lambda scale: Needs(networks=(PARTIAL, FULL, PARTIAL_EARLY, FULL_EARLY), seeds=3),
+            (
+                Check("both accuracies reach, at wd 5", _both_high(PARTIAL_EARLY, PARTIAL), low=0.9),
+                Check("both accuracies reach, at wd 15", _both_high(FULL_EARLY, FULL), low=0.9),
+                Check("train accuracy in the end at wd 15", lambda e: e.network(FULL).final.train_accuracy, high=0.7),
+            ),
         ),
     ),
 )

@@ -1,7 +1,7 @@
 """The numbers behind pictures of runs, as columns."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from grokscope.experiments.experiment import Table
@@ -33,7 +33,16 @@ def neurons(results: Mapping[str, RunResult]) -> Table:
             for neuron, (ipr, dead, scale) in enumerate(zip(values, spectra.dead.tolist(), scales, strict=True)):
                 rows.append((name, result.run_id, end, neuron, None if dead else ipr, scale))
     names = ("network", "run_id", "end", "neuron", "ipr", "norm_scale")
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in names}
+    return from_rows(names, rows)
+
+
+def from_rows(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Columns of these names.
+
+    >>> from_rows(("a", "b"), [(1, 2), (3, 4)])
+    {'a': [1, 3], 'b': [2, 4]}
+    """
+    return {name: [row[column] for row in rows] for column, name in enumerate(names)}
 
 
 def stacked(**tables: Table) -> Table:

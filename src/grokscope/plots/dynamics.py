@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from grokscope.measure import Ledger, Measurement, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import INPUT_COLOR, STYLE
-from grokscope.plots.runs import draw_accuracies
+from grokscope.plots.runs import draw_accuracies, draw_columns
 from grokscope.result import RunResult
 
 _EVENTS = {  # label, colour, line
@@ -20,7 +20,7 @@ _EVENTS = {  # label, colour, line
     "collapsed": ("norms collapsed", "0.5", "-"),
 }
 _LOSSES = {"train_loss": ("train", "#0072B2", "-"), "test_loss": ("test", "#D55E00", "-")}
-_MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
+MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
     "norm_u": ("‖U‖", "#0072B2", "-"),
     "norm_v": ("‖V‖", "#F0E442", ":"),
     "norm_w": ("‖W‖", "#D55E00", "-"),
@@ -31,18 +31,18 @@ _FATES = {"memorised": "#CC79A7", "recovered": "#009E73", "other": "0.6"}
 
 def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figure:
     """Accuracies, losses, norms and mean IPR against the step; a line in each panel for every event that happened."""
-    norms = _MLP_NORMS if result.spec.model.kind == "mlp" else _TRANSFORMER_NORMS
+    norms = MLP_NORMS if result.spec.model.kind == "mlp" else _TRANSFORMER_NORMS
     with style.context(STYLE):
         figure = Figure(figsize=(9.6, 7.2))
         accuracies, losses, sizes, periodicity = figure.subplots(2, 2, sharex=True).flat
         draw_accuracies(accuracies, result)
         accuracies.set_ylabel("accuracy")
-        _draw_columns(losses, result.curve, _LOSSES, "loss")
+        draw_columns(losses, result.curve, _LOSSES, "loss")
         if _decades(result.curve) >= 1:  # within a decade a logarithmic axis has no readable ticks
             losses.set_yscale("log")
-        _draw_columns(sizes, result.curve, norms, "Frobenius norm")
+        draw_columns(sizes, result.curve, norms, "Frobenius norm")
         sizes.set_ylim(bottom=0)
-        _draw_columns(
+        draw_columns(
             periodicity, result.curve, {"mean_ipr": ("mean IPR", INPUT_COLOR, "-")}, "mean IPR of live neurons"
         )
         periodicity.set_ylim(0, 1.1 * max((row.mean_ipr for row in result.curve if row.mean_ipr > 0), default=1))
@@ -61,17 +61,6 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         outcome = result.phase.label if result.phase else "Diverged"
         figure.suptitle(f"{title}\n{outcome}", fontsize=11, fontweight="bold")
     return figure
-
-
-def _draw_columns(
-    axes: Axes, curve: tuple[Measurement, ...], columns: dict[str, tuple[str, str, str]], ylabel: str
-) -> None:
-    steps = [row.step for row in curve]
-    for column, (label, color, line) in columns.items():
-        values = [getattr(row, column) for row in curve]
-        # A single point is no line.
-        axes.plot(steps, values, line, color=color, label=label, marker="o" if len(steps) == 1 else None)
-    axes.set_ylabel(ylabel)
 
 
 def _decades(curve: tuple[Measurement, ...]) -> float:

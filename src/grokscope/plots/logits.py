@@ -1,5 +1,7 @@
 """Pictures of what a network answers: logits of single examples, margins of all."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 from matplotlib import style
@@ -41,6 +43,27 @@ def draw_logits(result: RunResult, table: LogitTable, shown: Int64Array, logits:
         if first is not None:
             handles, labels = first.get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_logits_of_networks(
+    networks: Mapping[str, tuple[LogitTable, npt.NDArray[np.float32]]], shown: Int64Array
+) -> Figure:
+    """One row for each network, title → (table, logits [examples, p]); one column for each shown example."""
+    with style.context(STYLE):
+        figure = Figure(figsize=(1.0 + 3.0 * max(1, len(shown)), 0.7 + 2.3 * len(networks)))
+        grid = figure.subplots(len(networks), max(1, len(shown)), sharey=True, sharex=True, squeeze=False)
+        for row, (title, (table, logits)) in zip(grid, networks.items(), strict=True):
+            for axes, k, own in zip(row, shown, logits, strict=True):
+                _draw_example(axes, table, int(k), own)
+                axes.set_xlabel("")
+            row[0].set_ylabel(f"{title}\nlogit")
+        for axes in grid[1:].flat:
+            axes.set_title("")  # the examples are the same as above
+        for axes in grid[-1]:
+            axes.set_xlabel("label")
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
 
 

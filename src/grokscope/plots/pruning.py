@@ -1,6 +1,7 @@
-"""Pictures of pruned networks: accuracies against the fraction of neurons that are gone, as in Figure 6."""
+"""Pictures of pruned networks: accuracies or losses against the fraction of neurons that are gone."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib import style
@@ -11,13 +12,14 @@ from grokscope.measure import ORDERS, Pruning, PruningCurve
 from grokscope.plots.files import STYLE
 
 _MOST_ABREAST = 3
-_ACCURACIES = {  # quantity → label, colour, line; those with the same meaning in a run's curves look the same there
+ACCURACIES = {  # quantity → label, colour, line; those with the same meaning in a run's curves look the same there
     "train_accuracy": ("train", "#0072B2", "-"),
     "test_accuracy": ("test", "#D55E00", "-"),
     "clean_accuracy": ("clean training", "#56B4E9", "--"),
     "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
     "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
 }
+LOSSES = {"train_loss": ("train", "#0072B2", "-"), "test_loss": ("test", "#D55E00", "-")}
 
 
 def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
@@ -43,16 +45,49 @@ def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
     return figure
 
 
-def _draw_curve(axes: Axes, curve: PruningCurve) -> None:
-    for quantity, (label, color, line) in _ACCURACIES.items():
+def draw_prunings(
+    networks: Mapping[str, Mapping[str, PruningCurve]],
+    corruption: float,
+    *,
+    losses: bool = False,
+    until: Mapping[str, float] | None = None,
+) -> Figure:
+    """One row for each network, one column for each order: networks are title → order → curve.
+
+    `until` says at which fraction of pruned neurons the axis of an order ends; at all of them if it does not.
+    """
+    orders = list(dict.fromkeys(name for curves in networks.values() for name in curves))
+    with style.context(STYLE):
+        figure = Figure(figsize=(1.0 + 4.2 * len(orders), 0.7 + 2.8 * len(networks)))
+        grid = figure.subplots(len(networks), len(orders), sharey="row", sharex="col", squeeze=False)
+        for row, (title, curves) in zip(grid, networks.items(), strict=True):
+            for axes, name in zip(row, orders, strict=True):
+                _draw_curve(axes, curves[name], LOSSES if losses else ACCURACIES)
+                axes.set(xlim=(0, (until or {}).get(name, 1)), xlabel="")
+                if not losses:
+                    _mark_clean_fraction(axes, corruption)
+            row[0].set_ylabel(f"{title}\n{'loss' if losses else 'accuracy'}")
+        for axes, name in zip(grid[0], orders, strict=True):
+            axes.set_title(ORDERS[name][0].upper() + ORDERS[name][1:])
+        for axes in grid[-1]:
+            axes.set_xlabel("fraction of neurons pruned")
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
+    return figure
+
+
+def _draw_curve(axes: Axes, curve: PruningCurve, quantities: Mapping[str, tuple[str, str, str]] = ACCURACIES) -> None:
+    for quantity, (label, color, line) in quantities.items():
         values = getattr(curve, quantity)
         if not np.isnan(values).any():
             axes.plot(curve.fraction_pruned, values, line, color=color, label=label)
-    axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1), ylim=(-0.03, 1.03))
+    axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1))
+    if quantities is ACCURACIES:
+        axes.set_ylim(-0.03, 1.03)
 
 
 def _draw_band(axes: Axes, low: PruningCurve, high: PruningCurve) -> None:
-    for quantity, (_, color, _) in _ACCURACIES.items():
+    for quantity, (_, color, _) in ACCURACIES.items():
         lower, upper = getattr(low, quantity), getattr(high, quantity)
         if not np.isnan(lower).any():
             axes.fill_between(low.fraction_pruned, lower, upper, color=color, alpha=0.18, linewidth=0)
@@ -63,5 +98,12 @@ def _mark_clean_fraction(axes: Axes, corruption: float) -> None:
     axes.axhline(1 - corruption, color="0.4", linewidth=0.8, linestyle=":")
     # Beside the panel, where no curve runs.
     axes.annotate(
-        "1 − ξ", (1, 1 - corruption), xytext=(3, 0), textcoords="offset points", va="center", color="0.4", fontsize=8.5
+        "1 − ξ",
+        (1, 1 - corruption),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        va="center",
+        color="0.4",
+        fontsize=8.5,
     )

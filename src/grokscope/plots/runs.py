@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.engines import initial_state
-from grokscope.measure import neuron_spectra
+from grokscope.measure import Measurement, neuron_spectra
 from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
@@ -96,6 +96,18 @@ def draw_accuracies(axes: Axes, result: RunResult) -> None:
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
     axes.annotate("1 − ξ", (1, clean), xytext=(2, 2), textcoords="offset points", color="0.4", fontsize=8.5)
     axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.03))
+
+
+def draw_columns(
+    axes: Axes, curve: Sequence[Measurement], columns: Mapping[str, tuple[str, str, str]], ylabel: str
+) -> None:
+    """Some columns of a curve against the step, each with a label, a colour and a line."""
+    steps = [row.step for row in curve]
+    for column, (label, color, line) in columns.items():
+        values = [getattr(row, column) for row in curve]
+        # A single point is no line.
+        axes.plot(steps, values, line, color=color, label=label, marker="o" if len(steps) == 1 else None)
+    axes.set_ylabel(ylabel)
 
 
 def draw_ipr_histogram(axes: Axes, result: RunResult, outline: Literal["output", "before"] = "output") -> None:

@@ -1,0 +1,103 @@
+"""Figure 8: Forgetting. With very high weight decay the network finds the rule, and then its weights vanish."""
+
+from collections.abc import Callable
+
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from grokscope.experiments import fig01, tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.scale import Scale
+from grokscope.measure import Measurement
+from grokscope.measure.events import total_norm
+from grokscope.plots import STYLE
+from grokscope.plots.dynamics import MLP_NORMS
+from grokscope.plots.runs import draw_accuracies, draw_columns
+from grokscope.spec import RunSpec
+
+FORGETTING = fig01.BASE.updated({"optimizer.weight_decay": 20.0, "training.steps": 5000})
+RELU = FORGETTING.updated({"model.activation": "relu"})
+
+
+def needs(scale: Scale) -> Needs:
+    """One network."""
+    return Needs(networks=(FORGETTING,))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """Accuracies, and Frobenius norms."""
+    result = evidence.network(FORGETTING)
+    with style.context(STYLE):
+        figure = Figure(figsize=(9.4, 3.9))
+        accuracies, norms = figure.subplots(1, 2)
+        draw_accuracies(accuracies, result)
+        accuracies.set_ylabel("accuracy")
+        accuracies.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+        draw_columns(norms, result.curve, MLP_NORMS, "Frobenius norm")
+        norms.set(xlabel="optimisation step", xscale="log")
+        norms.set_ylim(bottom=0)
+        norms.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return Drawing(figure, tables.curves({"weight decay 20": result}))
+
+
+def best_row(evidence: Evidence, spec: RunSpec) -> Measurement:
+    """The curve where test accuracy was highest, for the last time."""
+    return max(evidence.network(spec).curve, key=lambda row: (row.test_accuracy, row.step))
+
+
+def _lost(spec: RunSpec) -> Callable[[Evidence], float]:
+    """How much of the best test accuracy is gone in the end."""
+    return lambda e: best_row(e, spec).test_accuracy - e.network(spec).final.test_accuracy
+
+
+def _norm_left(spec: RunSpec) -> Callable[[Evidence], float]:
+    """The norm of all weights in the end, over that when test accuracy was highest for the last time."""
+    return lambda e: total_norm(e.network(spec).final) / total_norm(best_row(e, spec))
+
+
+def _distance_from_clean(evidence: Evidence) -> float:
+    clean = 1 - evidence.network(FORGETTING).dataset().corruption
+    return abs(best_row(evidence, FORGETTING).train_accuracy - clean)
+
+
+def _claim(name: str, paper: str, statement: str, network: RunSpec, *checks: Check, note: str = "") -> Claim:
+    return Claim(name, paper, statement, lambda scale: Needs(networks=(network,), seeds=3), checks, note)
+
+
+EXPERIMENT = Experiment(
+    name="fig08",
+    title="Forgetting with very high weight decay",
+    caption="At weight decay 20 the network first does what it does in Full Inversion; then both accuracies fall to "
+    "guessing while the Frobenius norms of its weights go to zero. α = 0.5, ξ = 0.35, 5000 steps.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        _claim(
+            "forgetting",
+            "Section 2, Appendix E, Figure 8(a)",
+            "At weight decay 20 the network inverts fully at first, and then falls to guessing on both sets.",
+            FORGETTING,
+            Check("best test accuracy", lambda e: best_row(e, FORGETTING).test_accuracy, low=0.99),
+            Check("train accuracy at that step, from 1 − ξ", _distance_from_clean, high=0.05),
+            Check("test accuracy in the end", lambda e: e.network(FORGETTING).final.test_accuracy, high=0.05),
+            Check("train accuracy in the end", lambda e: e.network(FORGETTING).final.train_accuracy, high=0.05),
+        ),
+        _claim(
+            "norms-collapse",
+            "Section 2, Appendix E, Figure 8(b)",
+            "While the network forgets, the norm of its weights goes to nothing.",
+            FORGETTING,
+            Check("norm in the end, over that at the best test accuracy", _norm_left(FORGETTING), high=0.05),
+        ),
+        _claim(
+            "no-forgetting-relu",
+            "Section 2, Appendices E and N",
+            "A ReLU network at the same weight decay does not lose what it has learnt, nor its weights.",
+            RELU,
+            Check("test accuracy lost since its best", _lost(RELU), high=0.1),
+            Check("norm in the end, over that at the best test accuracy", _norm_left(RELU), low=0.1),
+        ),
+    ),
+)
