@@ -4,7 +4,7 @@ from grokscope.experiments import fig10
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.minibatches import diagram_plan, draw_diagram, inverted_share
+from grokscope.experiments.minibatches import diagram_plan, draw_diagram, inversion_gain
 from grokscope.experiments.scale import Scale
 
 PLAN = diagram_plan("fig9", "batch")
@@ -37,7 +37,7 @@ EXPERIMENT = Experiment(
             (
                 Check(
                     "share of inverted cells, BatchNorm minus no norm",
-                    lambda e: inverted_share(e, PLAN) - inverted_share(e, fig10.PLAN),
+                    lambda e: inversion_gain(e, PLAN, fig10.PLAN),
                     low=0.01,
                 ),
             ),

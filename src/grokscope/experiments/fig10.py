@@ -3,7 +3,7 @@
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.minibatches import GENERALISING, INVERTED, diagram_plan, draw_diagram, share_of
+from grokscope.experiments.minibatches import GENERALISING, INVERTED, diagram_plan, draw_diagram, share_gain
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 
@@ -24,7 +24,7 @@ def draw(evidence: Evidence) -> Drawing:
 def _growth(evidence: Evidence, phases: tuple[Phase, ...], smaller: int, larger: int) -> float:
     """By how much the share of the phases is larger with the smaller batches."""
     panels = evidence.diagram(PLAN).panels
-    return share_of([panels[smaller]], phases) - share_of([panels[larger]], phases)
+    return share_gain([panels[smaller]], [panels[larger]], phases)
 
 
 EXPERIMENT = Experiment(

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from matplotlib.axes import Axes
+
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.distributions import LOW_IPR, live_ipr, share_below
@@ -11,6 +13,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import draw_row
 from grokscope.plots.runs import draw_accuracies, draw_ipr_histogram, draw_norm_scales
+from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
 # The paper states α, ξ and the batch size. Steps and learning rate are its general ones for this batch size, and with
@@ -42,17 +45,27 @@ def draw(evidence: Evidence) -> Drawing:
     """Its curve, the IPR at both ends, and |γ| against the IPR at both ends."""
     result = evidence.network(SPEC)
     panels = {
-        result.phase.label if result.phase else "Diverged": partial(draw_accuracies, result=result),
+        result.phase.label if result.phase else "Diverged": partial(_draw_curve, result=result),
         "neurons": partial(draw_ipr_histogram, result=result),
-        "scales of BatchNorm": partial(draw_norm_scales, result=result),
+        "first BatchNorm": partial(_draw_scales, result=result, end="input"),
+        "last BatchNorm": partial(_draw_scales, result=result, end="output"),
     }
     figure = draw_row(panels)
-    for axes, label in zip(figure.axes, ("accuracy", "neurons", "|γ|"), strict=True):
-        axes.set_ylabel(label)
-    figure.axes[0].legend(loc="center left")
-    figure.axes[2].set_ylim(bottom=0)
+    figure.axes[1].set_ylabel("neurons")
     name = "3-layer MLP"
     return Drawing(figure, tables.stacked(curve=tables.curves({name: result}), neurons=tables.neurons({name: result})))
+
+
+def _draw_curve(axes: Axes, result: RunResult) -> None:
+    draw_accuracies(axes, result)
+    axes.set_ylabel("accuracy")
+    axes.legend(loc="center left")
+
+
+def _draw_scales(axes: Axes, result: RunResult, end: str) -> None:
+    """Of the two ends apart, because the scales are of different size."""
+    draw_norm_scales(axes, result, [end])
+    axes.set(ylabel="|γ|", ylim=(0, None))
 
 
 # ---- what the claims measure ------------------------------------------------------------------------------------

@@ -45,9 +45,15 @@ def share_of(panels: Iterable[Panel], phases: Collection[Phase]) -> float:
     return sum(outcome in phases for outcome in outcomes) / len(outcomes) if outcomes else math.nan
 
 
-def inverted_share(evidence: Evidence, plan: Plan) -> float:
-    """How much of a diagram, all batch sizes together, is inverted."""
-    return share_of(evidence.diagram(plan).panels, INVERTED)
+def share_gain(more: Iterable[Panel], less: Iterable[Panel], phases: Collection[Phase]) -> float:
+    """By how much the first panels have a larger share of the phases; NaN if neither have any: nothing to compare."""
+    shares = share_of(more, phases), share_of(less, phases)
+    return shares[0] - shares[1] if any(shares) else math.nan
+
+
+def inversion_gain(evidence: Evidence, more: Plan, less: Plan) -> float:
+    """By how much more of the first diagram, all batch sizes together, is inverted."""
+    return share_gain(evidence.diagram(more).panels, evidence.diagram(less).panels, INVERTED)
 
 
 # ---- single networks --------------------------------------------------------------------------------------------

@@ -144,11 +144,12 @@ def draw_ipr_histogram(axes: Axes, result: RunResult, outline: Literal["output",
     axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
 
 
-def draw_norm_scales(axes: Axes, result: RunResult) -> None:
+def draw_norm_scales(axes: Axes, result: RunResult, ends: Sequence[str] = ("input", "output")) -> None:
     """|γ_k| of a norm against the IPR of the neuron that it scales, at the input and, of a deep network, the output."""
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
-    ends = (("input", result.neurons, INPUT_COLOR), ("output", result.outputs, OUTPUT_COLOR))
-    for name, spectra, color in ends:
+    known = {"input": (result.neurons, INPUT_COLOR), "output": (result.outputs, OUTPUT_COLOR)}
+    for name in ends:
+        spectra, color = known[name]
         if spectra is None or spectra.norm_scale is None:
             continue
         end = f"{name}: " if result.outputs is not None else ""

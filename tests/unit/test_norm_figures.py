@@ -1,4 +1,4 @@
-"""Distributions of the IPR and shares of diagrams, with known answers."""
+"""Distributions of the IPR, and shares of the diagrams over batch sizes, with known answers."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grokscope.experiments.distributions import largest_gap, live_ipr, share_below
-from grokscope.experiments.minibatches import GENERALISING, INVERTED, diagram_plan, phases_claim, share_of
+from grokscope.experiments.minibatches import GENERALISING, INVERTED, diagram_plan, phases_claim, share_gain, share_of
 from grokscope.phases import Phase
 from grokscope.sweep.diagram import Cell, Panel
 
@@ -43,6 +43,13 @@ def test_the_share_of_cells_counts_those_that_are_known() -> None:
     assert share_of([panel], INVERTED) == 0.5
     assert share_of([panel], GENERALISING) == 0.75
     assert share_of([panel, _panel(Phase.CONFUSION, Phase.MEMORIZATION)], GENERALISING) == 0.5
+
+
+def test_a_gain_needs_something_to_compare() -> None:
+    inverted, other = _panel(Phase.FULL_INVERSION, Phase.MEMORIZATION), _panel(Phase.CONFUSION, Phase.MEMORIZATION)
+    assert share_gain([inverted], [other], INVERTED) == 0.5
+    assert share_gain([other], [inverted], INVERTED) == -0.5
+    assert math.isnan(share_gain([other], [other], INVERTED))
 
 
 def test_all_batch_sizes_see_equally_many_examples() -> None:
