@@ -48,7 +48,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 def _title(result: RunResult) -> str:
     outcome = result.phase.label if result.phase else "Diverged"
-    return f"dropout {result.spec.model.dropout:g}, α = 0.9, ξ = 0.1\n{outcome}"
+    return f"dropout {result.spec.model.dropout:g}\n{outcome}"
 
 
 def _networks(scale: Scale) -> Needs:
@@ -69,7 +69,7 @@ EXPERIMENT = Experiment(
     name="fig13",
     title="Phase diagrams and IPR of Transformers with dropout",
     caption="One-layer Transformers with dropout of what attention and MLP add: phases over α and ξ, and the IPR of "
-    "the dimensions of the embedding, with an outline of the same before training.",
+    "the dimensions of the embedding at α = 0.9, ξ = 0.1, with an outline of the same before training.",
     needs=needs,
     draw=draw,
     claims=(
