@@ -103,6 +103,7 @@ def draw_ipr_histogram(
     for name, color in (("output", OUTPUT_COLOR), ("before", "0.25")):
         if name in values:
             axes.hist(values[name], bins, histtype="step", color=color, linewidth=1.4, label=name)
+            axes.margins(y=0.3)  # room for the legend
             axes.legend(loc="upper center")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
