@@ -11,7 +11,7 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig07 import MORE_TRANSFORMER
 from grokscope.experiments.scale import Scale
 from grokscope.plots import STYLE
-from grokscope.plots.runs import draw_ipr_histogram
+from grokscope.plots.runs import draw_ipr_histogram, ipr_limit
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
@@ -44,9 +44,10 @@ def draw(evidence: Evidence) -> Drawing:
 def _picture(results: dict[str, RunResult]) -> Figure:
     with style.context(STYLE):
         figure = Figure(figsize=(1 + 3.4 * len(SHAPES), 0.4 + 3 * len(HEADS)))
-        grid = figure.subplots(len(HEADS), len(SHAPES), squeeze=False, sharex=True, sharey=True)
+        grid = figure.subplots(len(HEADS), len(SHAPES), squeeze=False, sharey=True)
+        limit = ipr_limit(each.neurons.neuron_ipr[~each.neurons.dead] for each in results.values() if each.neurons)
         for axes, (name, result) in zip(grid.flat, results.items(), strict=True):
-            draw_ipr_histogram(axes, result, "before")
+            draw_ipr_histogram(axes, result, "before", limit=limit)
             axes.set_title(f"{name}\n{result.phase.label if result.phase else 'Diverged'}")
         for axes in grid[:, 0]:
             axes.set_ylabel("dimensions of the embedding")

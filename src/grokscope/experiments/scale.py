@@ -26,6 +26,7 @@ class Size:
     batch_divisor: int = 1
     embed: int = 128
     most_width: int | None = None  # the widest networks would take longer than all others together
+    decay: float = 1.0  # times the weight decay: with fewer examples it takes more to generalise
 
     def reduced(self, path: str, value: object) -> object:
         """The value of a field at this size."""
@@ -40,6 +41,8 @@ class Size:
                 return max(2, value // self.batch_divisor)
             case "model.embed", int():
                 return min(value, self.embed)
+            case "optimizer.weight_decay", int() | float() if self.decay != 1:
+                return value * self.decay
             case "task.corrupted_operands", tuple():
                 return tuple(operand for operand in value if operand < self.modulus)
         return value
@@ -47,7 +50,14 @@ class Size:
     def spec(self, spec: RunSpec) -> RunSpec:
         """A run with all its fields reduced."""
         width = "model.embed" if spec.model.kind == "transformer" else "model.width"
-        sizes = ("task.modulus", "task.corrupted_operands", "training.steps", "training.batch_size", width)
+        sizes = (
+            "task.modulus",
+            "task.corrupted_operands",
+            "training.steps",
+            "training.batch_size",
+            "optimizer.weight_decay",
+            width,
+        )
         values = {path: getattr(getattr(spec, path.partition(".")[0]), path.partition(".")[2]) for path in sizes}
         reduced = {path: self.reduced(path, value) for path, value in values.items()}
         return spec.updated({path: value for path, value in reduced.items() if value != values[path]})
@@ -144,7 +154,7 @@ TINY = Scale(
 QUICK = Scale(
     "quick",
     diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64, most_width=1200),
-    deep=Size(modulus=47, width=240, steps=2000, embed=64),
+    deep=Size(modulus=47, width=160, steps=2000, embed=64, decay=2.5),
     grid=(5, 5),
     seeds=1,
     line_points=13,

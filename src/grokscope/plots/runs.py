@@ -1,11 +1,12 @@
 """Pictures of single runs: curves, IPR histograms, scales of a norm, attention."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from textwrap import wrap
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -24,7 +25,7 @@ _ACCURACIES = {  # column of the curve → label, colour, line
     "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
 }
 _IPR_BINS = 40
-_CLOSE_UP = 0.2  # where the axis of a histogram of small IPR ends
+_IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
 
 
 def draw_runs(
@@ -110,8 +111,10 @@ def draw_columns(
     axes.set_ylabel(ylabel)
 
 
-def draw_ipr_histogram(axes: Axes, result: RunResult, outline: Literal["output", "before"] = "output") -> None:
-    """How many neurons have which IPR, from 0 to 1, or closer up if all are small, as in a Transformer.
+def draw_ipr_histogram(
+    axes: Axes, result: RunResult, outline: Literal["output", "before"] = "output", *, limit: float | None = None
+) -> None:
+    """How many neurons have which IPR, from 0 to `limit`, or if it is not given, to where all are shown.
 
     An outline shows those at the output too, if the network is not the two-layer one, or the same before training.
     The dead have no IPR and are counted in words.
@@ -124,24 +127,34 @@ def draw_ipr_histogram(axes: Axes, result: RunResult, outline: Literal["output",
     values = {"input": result.neurons.neuron_ipr[~dead]}
     if outline == "before":
         untrained = neuron_spectra(initial_state(result.spec).weights, result.spec.task.operation)
-        values["before training"] = untrained.neuron_ipr
+        values["before"] = untrained.neuron_ipr
     elif result.outputs is not None:
         values["output"] = result.outputs.neuron_ipr[~result.outputs.dead]
-    largest = max((float(ipr.max()) for ipr in values.values() if len(ipr)), default=1.0)
-    limit = 1.0 if largest > _CLOSE_UP else _CLOSE_UP
+    limit = limit or ipr_limit(values.values())
     bins = np.linspace(0, limit, _IPR_BINS + 1).tolist()
     axes.set_xlim(0, limit)
     axes.xaxis.set_major_locator(MaxNLocator(4))  # longer numbers of a close-up fit too
     axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label="input")
-    for name, color in (("output", OUTPUT_COLOR), ("before training", "0.25")):
+    for name, color in (("output", OUTPUT_COLOR), ("before", "0.25")):
         if name in values:
             axes.hist(values[name], bins, histtype="step", color=color, linewidth=1.4, label=name)
+            axes.margins(y=0.3)  # room for the legend
             axes.legend(loc="upper center")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
     if dead.any() and not dead.all():
         note += f"\n{int(dead.sum())} dead"
     axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def ipr_limit(values: Iterable[npt.NDArray[np.float64]]) -> float:
+    """The nearest end of an axis that has room for all these IPRs.
+
+    >>> ipr_limit([np.array([0.03, 0.05]), np.array([0.3])])
+    0.4
+    """
+    largest = max((float(ipr.max()) for ipr in values if len(ipr)), default=1.0)
+    return next((limit for limit in _IPR_LIMITS if largest <= limit), 1.0)
 
 
 def draw_norm_scales(axes: Axes, result: RunResult, ends: Sequence[str] = ("input", "output")) -> None:

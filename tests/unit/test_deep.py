@@ -1,0 +1,102 @@
+"""What is measured of Transformers and deep MLPs, and how much smaller they are at the quick scale."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from grokscope.experiments.deep import (
+    GENERALISING,
+    both_high,
+    ipr_growth,
+    most_memorised,
+    output_ipr,
+    share,
+    steps_to_unlearning,
+    train_before_grokking,
+)
+from grokscope.experiments.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
+from grokscope.experiments.scale import PAPER, QUICK
+from grokscope.phases import Phase
+from grokscope.result import RunResult
+from grokscope.run import execute
+from grokscope.spec import RunSpec
+from grokscope.store import CellOutcome
+from grokscope.sweep.diagram import assemble
+from grokscope.sweep.plan import Axis, Plan
+
+STAGES = [  # step, train, test, corrupted: it memorises, finds the rule, and unlearns
+    (1, 0.01, 0.01, 0.01),
+    (100, 0.97, 0.10, 0.95),
+    (200, 0.96, 0.92, 0.85),
+    (300, 0.82, 1.00, 0.05),
+]
+
+
+@pytest.fixture(scope="module")
+def trained() -> RunResult:
+    fields = {"task.modulus": 7, "model.width": 8, "model.depth": 3, "training.steps": 1}
+    return execute(RunSpec().updated(fields))
+
+
+def with_curve(result: RunResult, rows: list[tuple[int, float, float, float]]) -> RunResult:
+    curve = tuple(
+        replace(
+            result.final,
+            step=step,
+            train_accuracy=train,
+            test_accuracy=test,
+            corrupted_accuracy=corrupted,
+            mean_ipr=0.04 * (1 + place),
+        )
+        for place, (step, train, test, corrupted) in enumerate(rows)
+    )
+    return replace(result, curve=curve)
+
+
+def test_the_stages_of_a_curve(trained: RunResult) -> None:
+    result = with_curve(trained, STAGES)
+    assert train_before_grokking(result) == 0.97
+    assert both_high(result) == 0.92
+    assert steps_to_unlearning(result) == 100
+    assert most_memorised(result) == 0.95
+    assert ipr_growth(result) == pytest.approx(4)
+
+
+def test_a_curve_without_stages(trained: RunResult) -> None:
+    result = with_curve(trained, STAGES[:2])
+    assert math.isnan(train_before_grokking(result))
+    assert math.isnan(steps_to_unlearning(result))
+    assert both_high(result) == 0.10
+
+
+def test_only_deep_networks_have_an_output_of_their_own(trained: RunResult) -> None:
+    assert 0 < output_ipr(trained) <= 1
+    assert math.isnan(output_ipr(replace(trained, outputs=None)))
+
+
+def test_shares_are_of_the_cells_that_are_known() -> None:
+    plan = Plan("toy", axes=(Axis(("task.data_fraction",), ((0.2,), (0.4,), (0.6,), (0.8,))),))
+    outcomes = ("memorization", "coexistence", "full_inversion", None)
+    cells = [
+        CellOutcome(place, spec.run_id, outcome, None, None)
+        for place, (spec, outcome) in enumerate(zip(plan.specs(), outcomes, strict=True))
+    ]
+    diagram = assemble(plan, cells, refined=False)
+    assert share(diagram, 0, *GENERALISING) == pytest.approx(2 / 3)
+    assert share(diagram, -1, Phase.FORGETTING) == 0
+
+
+def test_deep_networks_are_smaller_at_quick_scale_alone_or_in_diagrams() -> None:
+    alone = QUICK.network(MORE_TRANSFORMER)
+    assert (alone.task.modulus, alone.model.embed, alone.training.steps) == (47, 64, 2000)
+    cell = next(iter(QUICK.diagram(TRANSFORMERS).specs()))
+    assert (cell.task.modulus, cell.model.embed, cell.training.steps) == (47, 64, 2000)
+    assert QUICK.network(MORE_MLP).optimizer.weight_decay == 2.5 * MORE_MLP.optimizer.weight_decay
+    assert PAPER.network(MORE_MLP) == MORE_MLP
+
+
+def test_networks_that_cost_little_stay_as_they_are() -> None:
+    in_batches = DEEP_MLP.updated({"training.batch_size": 64})
+    assert QUICK.network(in_batches) == in_batches
+    assert QUICK.network(RunSpec()) == RunSpec()
