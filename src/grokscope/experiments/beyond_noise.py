@@ -54,8 +54,9 @@ def answers(result: RunResult, *, affected: bool = True) -> dict[str, float]:
     if not chosen.any():
         return dict.fromkeys(("truth", "truth + 1", "another"), float("nan"))
     said, truth = table.predicted[chosen], table.truth[chosen]
-    true, following = float((said == truth).mean()), float((said == (truth + 1) % result.spec.task.modulus).mean())
-    return {"truth": true, "truth + 1": following, "another": 1 - true - following}
+    true, following = said == truth, said == (truth + 1) % result.spec.task.modulus
+    shares = {"truth": true, "truth + 1": following, "another": ~(true | following)}
+    return {answer: float(given.mean()) for answer, given in shares.items()}
 
 
 def draw(evidence: Evidence) -> Drawing:
@@ -123,8 +124,8 @@ def _second_rule(decay: float) -> Check:
     )
 
 
-def _claim(name: str, statement: str, noises: tuple[str, ...], *checks: Check) -> Claim:
-    return Claim(f"beyond-noise-{name}", "beyond the paper", statement, lambda scale: _needs(3, *noises), checks)
+def _claim(name: str, statement: str, noises: tuple[str, ...], *checks: Check, note: str = "") -> Claim:
+    return Claim(f"beyond-noise-{name}", "beyond the paper", statement, lambda scale: _needs(3, *noises), checks, note)
 
 
 EXPERIMENT = Experiment(
@@ -155,6 +156,10 @@ EXPERIMENT = Experiment(
             _final("test_accuracy", NEXT, 15.0, low=0.9),
             _final("corrupted_accuracy", NEXT, 15.0, high=0.1),
             Check("truth + 1 among the mistakes on test pairs at wd 0", _share_of_mistakes, low=0.5),
+            note="Seen with one seed: at weight decay 15 the network memorises 0.37 of the corrupted labels and "
+            "answers 0.13 of the test pairs with the true label plus 1; without weight decay 0.31. Almost no mistake "
+            "is anything else. So the less common rule is learnt beside the other one, and weight decay, which removes "
+            "random labels, does not remove it.",
         ),
         _claim(
             "half-of-operands",

@@ -48,16 +48,8 @@ def _draw_accuracies(axes: Axes, results: Mapping[str, RunResult]) -> None:
         axes.bar(places + (i - 1.5) * width, values, 0.9 * width, color=color, label=label)
     clean = 1 - next(iter(results.values())).dataset().corruption
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":", zorder=3)
-    axes.annotate(
-        "1 − ξ",
-        (1, clean),
-        xytext=(1, 2),
-        textcoords="offset points",
-        color="0.4",
-        fontsize=8.5,
-        ha="right",
-        xycoords=("axes fraction", "data"),
-    )
+    # Beside the panel, where no bar is.
+    axes.text(1.01, clean, "1 − ξ", transform=axes.get_yaxis_transform(), va="center", color="0.4", fontsize=8.5)
     phases = [result.phase.label if result.phase else "Diverged" for result in results.values()]
     labels = [f"{decay}\n{_SHORT.get(phase, phase)}" for decay, phase in zip(results, phases, strict=True)]
     axes.set_xticks(places, labels)
