@@ -115,8 +115,8 @@ EXPERIMENT = Experiment(
             "Appendix G.4",
             "That network memorises (nearly) all of its corrupted labels.",
             Check("corrupted accuracy", lambda e: e.network(SPEC).final.corrupted_accuracy, low=HIGH_ACCURACY),
-            note="With this learning rate it memorises 0.93 of them by step 3000, when it has found the rule, and unlearns "
-            f"a part again: 0.70 are left at the end. {_OTHER_RATES}",
+            note="With this learning rate it memorises 0.93 of them by step 3000, when it has found the rule, and then "
+            f"unlearns a part again: 0.70 are left at the end. {_OTHER_RATES}",
         ),
         Claim(
             "deep-batchnorm-does-not-invert",
