@@ -88,7 +88,7 @@ def index(entries: list[str]) -> str:
     head = (
         "# Gallery\n\nEvery figure of the paper, and experiments beyond it, as grokscope makes them. Below each stands "
         "the command that makes it, whose `--scale` says at what size it was run: at `quick`, single networks are the "
-        "paper's and diagrams are 5 × 5 cells of networks with p = 47 and N = 240. What the paper claims about them, "
+        "paper's and diagrams are 5 × 5 cells of networks with p = 59 and N = 300. What the paper claims about them, "
         "and what was measured, is in [the ledger](../claims.md). `make gallery` makes this page from a store."
     )
     return "\n\n".join([head, *entries]) + "\n"

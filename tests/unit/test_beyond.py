@@ -104,8 +104,8 @@ def test_answers_see_a_second_rule() -> None:
 
 def test_a_line_keeps_points_and_seeds_that_a_diagram_does_not() -> None:
     assert [len(axis) for axis in CORRUPTION.axes] == [25, 2, 20]
-    assert [len(axis) for axis in QUICK.diagram(CORRUPTION).axes] == [13, 2, 5]
-    assert [len(axis) for axis in scales_of("quick", seeds=9)[0].diagram(CORRUPTION).axes] == [13, 2, 9]
+    assert [len(axis) for axis in QUICK.diagram(CORRUPTION).axes] == [9, 2, 4]
+    assert [len(axis) for axis in scales_of("quick", seeds=9)[0].diagram(CORRUPTION).axes] == [9, 2, 9]
     assert [len(axis) for axis in scales_of("paper", grid="3x3")[0].diagram(CORRUPTION).axes] == [25, 2, 20]
 
 

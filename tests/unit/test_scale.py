@@ -20,7 +20,7 @@ def test_quick_keeps_single_networks_and_makes_diagrams_small() -> None:
     plan = QUICK.diagram(WEIGHT_DECAY)
     assert plan.name == "fig3a-quick"
     assert [len(axis) for axis in plan.axes] == [5, 5, 4]
-    assert (plan.base.task.modulus, plan.base.model.width) == (47, 240)
+    assert (plan.base.task.modulus, plan.base.model.width) == (59, 300)
     assert [point[0] for point in plan.axes[0].points] == [0.1, 0.3, 0.5, 0.7, 0.9]
     assert QUICK.seed_count(40) == 1
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 Place = tuple[int, int]
 COARSEST = 4  # the spacing of the first grid
+FEWEST = 3  # points of the first grid along an axis, as far as there are so many: corners alone would say little
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Refinement:
 def refine(columns: int, rows: int, known: Mapping[Place, str]) -> Refinement:
     """The next cells to run, given how those went that were run. None are wanted when the diagram is done."""
     inferred: dict[Place, str] = {}
-    spacing = COARSEST
+    spacing = _first_spacing(min((size for size in (columns, rows) if size > 1), default=1))
     coarse_columns, coarse_rows = _grid(columns, spacing), _grid(rows, spacing)
     wanted = {place for place in _product(coarse_columns, coarse_rows) if place not in known}
     while not wanted and spacing > 1:
@@ -47,6 +48,18 @@ def refine(columns: int, rows: int, known: Mapping[Place, str]) -> Refinement:
         wanted = {place for place in inferred if _differs_beside(place, known, inferred)}
         inferred = {place: outcome for place, outcome in inferred.items() if place not in wanted}
     return Refinement(frozenset(wanted), inferred)
+
+
+def _first_spacing(size: int) -> int:
+    """The coarsest that leaves enough points on the shorter axis.
+
+    >>> [_first_spacing(size) for size in (4, 5, 8, 9, 17)]
+    [1, 2, 2, 4, 4]
+    """
+    spacing = COARSEST
+    while spacing > 1 and (size - 1) // spacing + 1 < FEWEST:
+        spacing //= 2
+    return spacing
 
 
 def _grid(size: int, spacing: int) -> list[int]:
