@@ -54,17 +54,6 @@ def _claim(name: str, paper: str, statement: str, *checks: Check, plan: Plan = W
     return Claim(name, paper, statement, lambda scale: Needs(diagrams=(plan,)), checks, note)
 
 
-# Six cells with p = 47 were tried further: N = 240 forgets none of them at weight decay 11.7, N = 500 one at 15.
-SMALL_FORGETS = (
-    "Smaller networks bear less weight decay: many of the quick scale (p = 47, N = 240) forget at 15 already, as the "
-    "paper's do at 20."
-)
-_SMALL_TOLERATES_LESS = (
-    "With the smaller p and N of the quick scale, networks without regularisation tolerate less corruption: ξ = 0.2 at "
-    "α = 0.9, and there in Coexistence."
-)
-
-
 _WEIGHT_DECAY_CLAIMS = (
     _claim(
         "more-data-more-robust",
@@ -88,7 +77,6 @@ _WEIGHT_DECAY_CLAIMS = (
         "A network without any regularisation generalises although a sizable part of its labels is wrong.",
         Check("largest ξ that generalises at α 0.5", lambda e: with_decay(e, 0).robustness(0.5), low=0.2),
         Check("largest ξ that generalises at α 0.9", lambda e: with_decay(e, 0).robustness(0.9), low=0.4),
-        note=_SMALL_TOLERATES_LESS,
     ),
     _claim(
         "partial-inversion-unregularised",
@@ -100,7 +88,6 @@ _WEIGHT_DECAY_CLAIMS = (
             low=0.01,
         ),
         Check("smallest α with Partial Inversion", lambda e: _first_partial_inversion(with_decay(e, 0)), low=0.5),
-        note=_SMALL_TOLERATES_LESS,
     ),
     _claim(
         "memorization-corners",
@@ -131,7 +118,6 @@ _WEIGHT_DECAY_CLAIMS = (
             lambda e: with_decay(e, 15).share(*GENERALISING) - with_decay(e, 5).share(*GENERALISING),
             low=0.03,
         ),
-        note=SMALL_FORGETS,
     ),
     _claim(
         "weight-decay-needs-less-data",
@@ -147,7 +133,6 @@ _WEIGHT_DECAY_CLAIMS = (
             lambda e: boundary_shift(with_decay(e, 0), with_decay(e, 15)),
             low=0.05,
         ),
-        note=SMALL_FORGETS,
     ),
     _claim(
         "weight-decay-full-inversion",
@@ -165,7 +150,6 @@ _WEIGHT_DECAY_CLAIMS = (
             lambda e: _fully_inverted(e, 15) - _fully_inverted(e, 5),
             low=0.03,
         ),
-        note=SMALL_FORGETS,
     ),
     _claim(
         "forgetting-at-high-weight-decay",
@@ -177,7 +161,6 @@ _WEIGHT_DECAY_CLAIMS = (
             lambda e: max(_forgotten(e, decay) for decay in (0, 5, 15)),
             high=0.02,
         ),
-        note=SMALL_FORGETS,
     ),
     _claim(
         "forgetting-replaces-full-inversion",
@@ -194,7 +177,6 @@ _WEIGHT_DECAY_CLAIMS = (
             ),
             low=0.8,
         ),
-        note=SMALL_FORGETS,
     ),
 )
 

@@ -7,7 +7,7 @@ from statistics import median
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.fig03 import SMALL_FORGETS, WEIGHT_DECAY
+from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.regions import panel_at
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
@@ -83,7 +83,6 @@ EXPERIMENT = Experiment(
                     low=0.99,
                 ),
             ),
-            note=SMALL_FORGETS,
         ),
     ),
 )

@@ -3,7 +3,7 @@
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, SMALL_FORGETS, WEIGHT_DECAY, with_decay
+from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, WEIGHT_DECAY, with_decay
 from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
@@ -80,7 +80,6 @@ EXPERIMENT = Experiment(
                     high=0.2,
                 ),
             ),
-            note=SMALL_FORGETS,
         ),
     ),
 )
