@@ -5,8 +5,8 @@ import pytest
 
 from grokscope import TaskSpec, make_dataset
 from grokscope.experiments.analytic import delta_from_waves
-from grokscope.experiments.gradients import autograd_gradients, degree_of_gradient, equation_9, relative_difference
 from grokscope.experiments.table2 import columns_of_table, in_one_column
+from grokscope.measure.gradients import autograd_gradients, degree_of_gradient, equation_9, relative_difference
 from grokscope.models import initial_weights
 from grokscope.spec import ModelSpec
 
