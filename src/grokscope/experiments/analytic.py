@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.gradients import autograd_gradients, degree_of_gradient, equation_9, relative_difference
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.experiments.trends import power_law_exponent
 from grokscope.measure import logits_of
+from grokscope.measure.gradients import autograd_gradients, degree_of_gradient, equation_9, relative_difference
 from grokscope.measure.spectrum import amplitudes, inverse_participation_ratio
 from grokscope.models import Weights, analytic_weights, initial_weights, make_network
 from grokscope.plots import STYLE

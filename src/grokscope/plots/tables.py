@@ -25,16 +25,15 @@ def draw_table(
             cellLoc="left",
             colLoc="left",
             bbox=Bbox.unit(),
-            edges="horizontal",
         )
         table.auto_set_font_size(False)
         table.set_fontsize(9.5)
         for (row, column), cell in table.get_celld().items():
-            cell.set_edgecolor("0.75")
+            cell.set_edgecolor("0.85")
             if row == 0:
                 cell.set_text_props(fontweight="bold")
             elif column == 0:
-                cell.set(facecolor=colors[row - 1], fill=True)
+                cell.set_facecolor(colors[row - 1])
     return figure
 
 

@@ -1,6 +1,7 @@
 """The gradients of a quadratic two-layer network under MSE: by Equation 9, by autograd, and how they scale."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ FloatArray = npt.NDArray[np.float64]
 _STEP = 1e-4  # of the logarithm of the scale
 
 
-def equation_9(weights: Weights, dataset: Dataset) -> dict[str, FloatArray]:
+def equation_9(weights: Mapping[str, npt.NDArray[np.floating]], dataset: Dataset) -> dict[str, FloatArray]:
     """U, V [N, p] and W [p, N] as sums over the training set, in double precision.
 
     The factor of W is 2: the paper prints 4, which the derivative of the square brings to U and V only.
@@ -63,6 +64,6 @@ def degree_of_gradient(weights: Weights, dataset: Dataset) -> float:
     norms = []
     for power in (-_STEP, _STEP):
         scaled = {name: array.astype(np.float64) * math.exp(power) for name, array in weights.items()}
-        gradients = equation_9(scaled, dataset)  # type: ignore[arg-type]
+        gradients = equation_9(scaled, dataset)
         norms.append(math.sqrt(sum(np.square(each).sum() for each in gradients.values())))
     return (math.log(norms[1]) - math.log(norms[0])) / (2 * _STEP)

@@ -1,0 +1,51 @@
+"""How series of numbers go."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grokscope.experiments.trends import largest_fall, largest_rise, power_law_exponent, relative_fall, turning
+
+
+def test_a_rising_series_never_falls() -> None:
+    values = np.linspace(2, 5, 20)
+    assert largest_fall(values) == 0
+    assert largest_rise(values) == 3
+    assert relative_fall(values) == 0
+    assert turning(values) == 0
+
+
+def test_a_falling_series_falls_by_its_range() -> None:
+    values = np.linspace(5, 2, 20)
+    assert largest_fall(values) == 3
+    assert largest_rise(values) == 0
+    assert relative_fall(values) == 1
+    assert turning(values) == 0
+
+
+def test_a_fall_is_measured_from_the_highest_value_before_it() -> None:
+    values = [0, 4, 3, 6, 1, 10]  # 6 → 1 is the fall, and 1 → 10 makes the whole range the rise
+    assert largest_fall(values) == 5
+    assert largest_rise(values) == 10
+    assert relative_fall(values) == 0.5
+    assert turning(values) == 0.5
+
+
+def test_a_constant_series_has_no_relative_fall() -> None:
+    assert math.isnan(relative_fall([1, 1, 1]))
+    assert math.isnan(turning([1, 1, 1]))
+    assert math.isnan(largest_fall([]))
+
+
+@pytest.mark.parametrize("exponent", [-0.5, 0.8, 1.0])
+def test_the_exponent_of_a_power_law_is_found(exponent: float) -> None:
+    x = np.array([500, 1000, 2000, 5000])
+    assert power_law_exponent(x, 7 * x**exponent) == pytest.approx(exponent)
+
+
+def test_there_is_no_exponent_without_two_places_or_with_values_that_are_not_positive() -> None:
+    assert math.isnan(power_law_exponent([500], [3]))
+    assert math.isnan(power_law_exponent([500, 500], [3, 4]))
+    assert math.isnan(power_law_exponent([500, 1000], [0, 4]))
+    assert math.isnan(power_law_exponent([500, 1000], [math.nan, 4]))
