@@ -178,6 +178,8 @@ EXPERIMENT = Experiment(
             "Most dimensions of the embedding of a Transformer in Full Inversion have an IPR of 0.1 to 0.28.",
             lambda scale: _networks(MORE_TRANSFORMER),
             (Check("mean IPR", lambda e: e.network(MORE_TRANSFORMER).final.mean_ipr, low=0.1, high=0.28),),
+            note="Read off the figure, whose optimiser scheme is not published. At p = 97, d = 128 the mean is 0.051, "
+            "after 0.040 before training. At a smaller modulus noise alone has a higher IPR: 0.083 at p = 47.",
         ),
         Claim(
             "deep-mlp-input-periodic",
@@ -229,6 +231,8 @@ EXPERIMENT = Experiment(
                 ),
                 Check("the same without dropout at α = 0.8", lambda e: most_memorised(e.network(LESS_MLP)), low=0.9),
             ),
+            note="With p = 47 and 160 neurons a layer it has memorised all wrong labels by step 500, as without "
+            "dropout.",
         ),
     ),
 )
