@@ -137,6 +137,8 @@ TINY = Scale(
     grid=(3, 3),
     seeds=1,
 )
+# The factor of the weight decay was chosen by looking, at α = .8, ξ = .2: unchanged, neither a Transformer nor a deep
+# MLP of this size generalises within the steps; of the Transformer's 2, 3.5 and 5 only the last passed 90 % (91 %).
 QUICK = Scale(
     "quick",
     diagrams=Size(modulus=47, width=240, batch_divisor=2, embed=64),
