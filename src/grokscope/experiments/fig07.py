@@ -25,8 +25,9 @@ from grokscope.sweep.plan import Axis, Plan
 
 DECAY = "optimizer.weight_decay"
 _SEEDS = 3
-# The published panels have weight decays 10 and 50 in an optimiser scheme that is not published. With plain AdamW and
-# logits and scores divided by √d these values show what the text says of them.
+# The published panels have weight decays 10 and 50 in an optimiser scheme that is not published. These are for plain
+# AdamW with logits and scores divided by √d. At p = 97, α = .8, ξ = .2 the Transformer was seen to memorise with 0.5
+# and to invert fully with 2, and the MLP to invert fully with 5 (after 2000 steps); 1 was tried on smaller MLPs only.
 TRANSFORMER_DECAYS = (0.5, 2.0)
 MLP_DECAYS = (1.0, 5.0)
 _SELECTED = {"task.data_fraction": 0.8, "task.corruption": 0.2, "optimizer.learning_rate": 0.001}
@@ -127,7 +128,7 @@ def _phases_claim(name: str, what: str, less: RunSpec, more: RunSpec) -> Claim:
     )
 
 
-def _stages_claim(name: str, what: str, spec: RunSpec) -> Claim:
+def _stages_claim(name: str, what: str, spec: RunSpec, note: str = "") -> Claim:
     return Claim(
         name,
         "Abstract, Section 2.2",
@@ -139,6 +140,7 @@ def _stages_claim(name: str, what: str, spec: RunSpec) -> Claim:
             Check("steps from the rule to unlearning", lambda e: steps_to_unlearning(e.network(spec)), low=0),
             Check("train accuracy in the end", lambda e: e.network(spec).final.train_accuracy, low=0.75, high=0.85),
         ),
+        note,
     )
 
 
@@ -178,6 +180,8 @@ EXPERIMENT = Experiment(
             "Most dimensions of the embedding of a Transformer in Full Inversion have an IPR of 0.1 to 0.28.",
             lambda scale: _networks(MORE_TRANSFORMER),
             (Check("mean IPR", lambda e: e.network(MORE_TRANSFORMER).final.mean_ipr, low=0.1, high=0.28),),
+            note="Read off the figure, whose optimiser scheme is not published. At p = 97, d = 128 the mean is 0.051, "
+            "after 0.040 before training. At a smaller modulus noise alone has a higher IPR: 0.083 at p = 47.",
         ),
         Claim(
             "deep-mlp-input-periodic",
@@ -211,7 +215,13 @@ EXPERIMENT = Experiment(
                 Check("Full Inversion of the MLP", lambda e: _is_full_inversion(e.network(NO_DECAY[1])), high=0),
             ),
         ),
-        _stages_claim("transformer-two-stages", "A Transformer", MORE_TRANSFORMER),
+        _stages_claim(
+            "transformer-two-stages",
+            "A Transformer",
+            MORE_TRANSFORMER,
+            note="With p = 47, d = 64 the stages run into one: weight decay that is enough to generalise from so few "
+            "examples keeps the network from fitting them first.",
+        ),
         _stages_claim("deep-mlp-two-stages", "A three-layer MLP", MORE_MLP),
         Claim(
             "deep-mlp-dropout-never-memorises",
@@ -229,6 +239,8 @@ EXPERIMENT = Experiment(
                 ),
                 Check("the same without dropout at α = 0.8", lambda e: most_memorised(e.network(LESS_MLP)), low=0.9),
             ),
+            note="With p = 47 and 160 neurons a layer it has memorised all wrong labels by step 500, as without "
+            "dropout.",
         ),
     ),
 )

@@ -89,6 +89,8 @@ EXPERIMENT = Experiment(
                     low=1.05,
                 ),
             ),
+            note="At ξ = 0.1 Table 2 calls every network Coexistence that generalises, whether it memorises or not: "
+            "ignoring all wrong labels leaves a train accuracy of 0.9.",
         ),
         Claim(
             "transformer-more-dropout-does-not-help",
@@ -106,6 +108,8 @@ EXPERIMENT = Experiment(
                 ),
                 Check("growth of the share of generalising cells", lambda e: _grown(e, *GENERALISING), high=0.05),
             ),
+            note="At p = 47, d = 64 dropout 0.2 ends with a test accuracy of 0.99, 0.05 with 0.94 and none with 0.24: "
+            "the more of it, the sooner the network finds the rule.",
         ),
         Claim(
             "transformer-dropout-confuses",

@@ -12,7 +12,6 @@ from grokscope.experiments.fig07 import MORE_MLP
 from grokscope.experiments.scale import Scale
 from grokscope.plots import draw_phase_diagrams
 from grokscope.result import RunResult
-from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
 _PARAMETERIZATION = "model.parameterization"
@@ -43,9 +42,11 @@ def _ratio(lazy: float, standard: float) -> float:
     return lazy / standard if standard else math.nan
 
 
-def _claim(name: str, statement: str, *checks: Check) -> Claim:
-    needed: tuple[RunSpec, ...] = (STANDARD, LAZY)
-    return Claim(name, "Appendix G.3, Figure 14", statement, lambda scale: Needs(networks=needed, seeds=3), checks)
+def _claim(name: str, statement: str, *checks: Check, note: str = "") -> Claim:
+    def needed(scale: Scale) -> Needs:
+        return Needs(networks=(STANDARD, LAZY), seeds=3)
+
+    return Claim(name, "Appendix G.3, Figure 14", statement, needed, checks, note)
 
 
 EXPERIMENT = Experiment(
@@ -83,6 +84,8 @@ EXPERIMENT = Experiment(
                 lambda e: _ratio(output_ipr(e.network(LAZY)), output_ipr(e.network(STANDARD))),
                 low=1.1,
             ),
+            note="With p = 47 and 160 neurons a layer both end below the 0.083 of noise, lazy at 0.064 and standard at "
+            "0.062.",
         ),
     ),
 )

@@ -151,6 +151,8 @@ TINY = Scale(
     line_points=4,
     line_seeds=2,
 )
+# The factor of the weight decay was chosen by looking, at α = .8, ξ = .2: unchanged, neither a Transformer nor a deep
+# MLP of this size generalises within the steps; of the Transformer's 2, 3.5 and 5 only the last passed 90 % (91 %).
 QUICK = Scale(
     "quick",
     # With p = 47 and N = 240 weight decay 15 already forgets; from p = 59 on the phases lie as in the paper.
