@@ -41,10 +41,13 @@ EXPERIMENT = Experiment(
             "Confusion.",
             lambda scale: Needs(diagrams=(QUADRATIC, RELU)),
             (
-                Check(
-                    "share of Confusion at dropout 0.6",
-                    lambda e: with_dropout(e, 0.6, RELU).share(Phase.CONFUSION),
-                    low=0.3,
+                *(
+                    Check(
+                        f"share of Confusion at dropout {dropout}",
+                        lambda e, dropout=dropout: with_dropout(e, dropout, RELU).share(Phase.CONFUSION),  # type: ignore[misc]
+                        low=0.3,
+                    )
+                    for dropout in (0.3, 0.6)
                 ),
                 Check(
                     "share of Inversion at dropout 0.6, quadratic minus ReLU",
