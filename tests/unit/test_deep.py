@@ -6,24 +6,18 @@ from dataclasses import replace
 import pytest
 
 from grokscope.experiments.deep import (
-    GENERALISING,
     both_high,
     ipr_growth,
     most_memorised,
     output_ipr,
-    share,
     steps_to_unlearning,
     train_before_grokking,
 )
 from grokscope.experiments.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
 from grokscope.experiments.scale import PAPER, QUICK
-from grokscope.phases import Phase
 from grokscope.result import RunResult
 from grokscope.run import execute
 from grokscope.spec import RunSpec
-from grokscope.store import CellOutcome
-from grokscope.sweep.diagram import assemble
-from grokscope.sweep.plan import Axis, Plan
 
 STAGES = [  # step, train, test, corrupted: it memorises, finds the rule, and unlearns
     (1, 0.01, 0.01, 0.01),
@@ -73,18 +67,6 @@ def test_a_curve_without_stages(trained: RunResult) -> None:
 def test_only_deep_networks_have_an_output_of_their_own(trained: RunResult) -> None:
     assert 0 < output_ipr(trained) <= 1
     assert math.isnan(output_ipr(replace(trained, outputs=None)))
-
-
-def test_shares_are_of_the_cells_that_are_known() -> None:
-    plan = Plan("toy", axes=(Axis(("task.data_fraction",), ((0.2,), (0.4,), (0.6,), (0.8,))),))
-    outcomes = ("memorization", "coexistence", "full_inversion", None)
-    cells = [
-        CellOutcome(place, spec.run_id, outcome, None, None)
-        for place, (spec, outcome) in enumerate(zip(plan.specs(), outcomes, strict=True))
-    ]
-    diagram = assemble(plan, cells, refined=False)
-    assert share(diagram, 0, *GENERALISING) == pytest.approx(2 / 3)
-    assert share(diagram, -1, Phase.FORGETTING) == 0
 
 
 def test_deep_networks_are_smaller_at_quick_scale_alone_or_in_diagrams() -> None:

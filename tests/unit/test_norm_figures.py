@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from grokscope.experiments.distributions import largest_gap, live_ipr, share_below
-from grokscope.experiments.minibatches import GENERALISING, INVERTED, diagram_plan, phases_claim, share_gain, share_of
+from grokscope.experiments.minibatches import diagram_plan, phases_claim
+from grokscope.experiments.regions import GENERALISING, INVERTING, share_gain, share_of
 from grokscope.phases import Phase
 from grokscope.sweep.diagram import Cell, Panel
 
@@ -34,22 +35,22 @@ def test_the_largest_gap_is_that_of_a_shift() -> None:
 
 def test_shares_of_nothing_are_not_numbers() -> None:
     assert math.isnan(share_below([], 0.1))
-    assert math.isnan(share_of([_panel(None, None)], INVERTED))
+    assert math.isnan(share_of([_panel(None, None)], INVERTING))
     assert len(live_ipr(None)) == 0
 
 
 def test_the_share_of_cells_counts_those_that_are_known() -> None:
     panel = _panel(Phase.FULL_INVERSION, Phase.PARTIAL_INVERSION, Phase.COEXISTENCE, "diverged", None)
-    assert share_of([panel], INVERTED) == 0.5
+    assert share_of([panel], INVERTING) == 0.5
     assert share_of([panel], GENERALISING) == 0.75
     assert share_of([panel, _panel(Phase.CONFUSION, Phase.MEMORIZATION)], GENERALISING) == 0.5
 
 
 def test_a_gain_needs_something_to_compare() -> None:
     inverted, other = _panel(Phase.FULL_INVERSION, Phase.MEMORIZATION), _panel(Phase.CONFUSION, Phase.MEMORIZATION)
-    assert share_gain([inverted], [other], INVERTED) == 0.5
-    assert share_gain([other], [inverted], INVERTED) == -0.5
-    assert math.isnan(share_gain([other], [other], INVERTED))
+    assert share_gain([inverted], [other], INVERTING) == 0.5
+    assert share_gain([other], [inverted], INVERTING) == -0.5
+    assert math.isnan(share_gain([other], [other], INVERTING))
 
 
 def test_all_batch_sizes_see_equally_many_examples() -> None:

@@ -7,8 +7,8 @@ from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
-from grokscope.phases import Phase
 from grokscope.plots import draw_phase_probabilities
 from grokscope.spec import RunSpec
 from grokscope.sweep.diagram import Cell, PhaseDiagram
@@ -29,7 +29,6 @@ DATA = Plan(
     (Axis(("task.data_fraction",), tuple((round(0.3 + 0.025 * i, 3),) for i in range(25))), _DECAY_AXIS),
 ).with_seeds(SEEDS)
 LIKELY, UNLIKELY = 0.9, 0.1
-GENERALISING = (Phase.COEXISTENCE, Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
 
 
 def needs(scale: Scale) -> Needs:

@@ -3,17 +3,7 @@
 import math
 
 from grokscope.measure import training_events
-from grokscope.phases import Phase
 from grokscope.result import RunResult
-from grokscope.sweep.diagram import PhaseDiagram
-
-GENERALISING = (Phase.COEXISTENCE, Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
-
-
-def share(diagram: PhaseDiagram, panel: int, *phases: Phase) -> float:
-    """The fraction of a panel's cells that are in one of these phases; NaN if none is known."""
-    known = [cell.outcome for row in diagram.panels[panel].cells for cell in row if cell.outcome]
-    return sum(outcome in phases for outcome in known) / len(known) if known else math.nan
 
 
 def ipr_growth(result: RunResult) -> float:

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.deep import (
-    GENERALISING,
     both_high,
     ipr_growth,
     most_memorised,
-    share,
     steps_to_unlearning,
     train_before_grokking,
 )
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS
+from grokscope.experiments.regions import GENERALISING, share_of
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
@@ -97,7 +96,7 @@ def _networks(*chosen: RunSpec) -> Needs:
 def _grown(evidence: Evidence, plan: Plan, *phases: Phase) -> float:
     """By how much more weight decay enlarges the part of the diagram in these phases."""
     diagram = evidence.diagram(plan)
-    return share(diagram, -1, *phases) - share(diagram, 0, *phases)
+    return share_of(diagram.panels[-1:], phases) - share_of(diagram.panels[:1], phases)
 
 
 def _decay_claim(name: str, what: str, plan: Plan) -> Claim:

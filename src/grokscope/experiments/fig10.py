@@ -3,7 +3,8 @@
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.minibatches import GENERALISING, INVERTED, diagram_plan, draw_diagram, share_gain
+from grokscope.experiments.minibatches import diagram_plan, draw_diagram
+from grokscope.experiments.regions import GENERALISING, INVERTING, share_gain
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 
@@ -42,9 +43,9 @@ EXPERIMENT = Experiment(
             "The smaller the batches, the more of the diagram is inverted, without any explicit regularisation.",
             needs,
             (
-                Check("inverted, B 8 minus B 256", lambda e: _growth(e, INVERTED, _SMALL, _LARGE), low=0.03),
-                Check("inverted, B 64 minus B 256", lambda e: _growth(e, INVERTED, _MIDDLE, _LARGE), low=0),
-                Check("inverted, B 8 minus B 64", lambda e: _growth(e, INVERTED, _SMALL, _MIDDLE), low=0),
+                Check("inverted, B 8 minus B 256", lambda e: _growth(e, INVERTING, _SMALL, _LARGE), low=0.03),
+                Check("inverted, B 64 minus B 256", lambda e: _growth(e, INVERTING, _MIDDLE, _LARGE), low=0),
+                Check("inverted, B 8 minus B 64", lambda e: _growth(e, INVERTING, _SMALL, _MIDDLE), low=0),
             ),
         ),
         Claim(

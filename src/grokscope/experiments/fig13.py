@@ -2,11 +2,11 @@
 
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.deep import GENERALISING, share
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS
 from grokscope.experiments.fig07 import LESS_TRANSFORMER
+from grokscope.experiments.regions import GENERALISING, share_of
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
@@ -64,7 +64,7 @@ def _diagram(scale: Scale) -> Needs:
 def _grown(evidence: Evidence, *phases: Phase) -> float:
     """By how much the most dropout enlarges the part of the diagram in these phases."""
     diagram = evidence.diagram(plan(evidence.scale))
-    return share(diagram, -1, *phases) - share(diagram, 0, *phases)
+    return share_of(diagram.panels[-1:], phases) - share_of(diagram.panels[:1], phases)
 
 
 EXPERIMENT = Experiment(

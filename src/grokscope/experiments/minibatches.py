@@ -1,7 +1,6 @@
 """What the figures on mini-batches share: diagrams over batch sizes (9–11), networks in three phases (20–22)."""
 
 import math
-from collections.abc import Collection, Iterable
 from functools import partial
 
 from grokscope.experiments import tables
@@ -9,16 +8,14 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS
+from grokscope.experiments.regions import INVERTING, share_gain
 from grokscope.phases import GUESSING_MARGIN, HIGH_ACCURACY, Phase
 from grokscope.plots import draw_curves, draw_phase_diagram
 from grokscope.spec import Norm, RunSpec
-from grokscope.sweep.diagram import Panel
 from grokscope.sweep.plan import Axis, Plan
 
 # ---- diagrams ---------------------------------------------------------------------------------------------------
 
-INVERTED = (Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
-GENERALISING = (Phase.COEXISTENCE, *INVERTED)
 _SCALED = [RunSpec().with_batches_of(size) for size in (8, 64, 256)]
 _BATCHES = Axis(  # in ascending order, which the claims rely on
     ("training.batch_size", "training.steps", "optimizer.learning_rate"),
@@ -39,21 +36,9 @@ def draw_diagram(evidence: Evidence, plan: Plan) -> Drawing:
     return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
 
 
-def share_of(panels: Iterable[Panel], phases: Collection[Phase]) -> float:
-    """The fraction of cells, inferred ones included, that are in one of the phases; NaN if none is known."""
-    outcomes = [cell.outcome for panel in panels for row in panel.cells for cell in row if cell.outcome]
-    return sum(outcome in phases for outcome in outcomes) / len(outcomes) if outcomes else math.nan
-
-
-def share_gain(more: Iterable[Panel], less: Iterable[Panel], phases: Collection[Phase]) -> float:
-    """By how much the first panels have a larger share of the phases; NaN if neither have any: nothing to compare."""
-    shares = share_of(more, phases), share_of(less, phases)
-    return shares[0] - shares[1] if any(shares) else math.nan
-
-
 def inversion_gain(evidence: Evidence, more: Plan, less: Plan) -> float:
     """By how much more of the first diagram, all batch sizes together, is inverted."""
-    return share_gain(evidence.diagram(more).panels, evidence.diagram(less).panels, INVERTED)
+    return share_gain(evidence.diagram(more).panels, evidence.diagram(less).panels, INVERTING)
 
 
 # ---- single networks --------------------------------------------------------------------------------------------

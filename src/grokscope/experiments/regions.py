@@ -9,7 +9,7 @@ Every cell counts the same, so all numbers make sense on a coarse grid as well a
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from grokscope.errors import GrokscopeError
@@ -30,8 +30,7 @@ class Region:
 
     def share(self, *outcomes: str) -> float:
         """The share of cells with one of these outcomes; NaN if nothing is known."""
-        known = [outcome for row in self.outcomes for outcome in row if outcome is not None]
-        return sum(outcome in outcomes for outcome in known) / len(known) if known else math.nan
+        return _share((outcome for row in self.outcomes for outcome in row), outcomes)
 
     def within(
         self, *, data_fractions: tuple[float, float] = (0, 1), corruptions: tuple[float, float] = (0, 1)
@@ -57,6 +56,22 @@ class Region:
         column = _nearest(self.data_fractions, data_fraction)
         found = (xi for xi, row in zip(self.corruptions, self.outcomes, strict=True) if row[column] in GENERALISING)
         return max(found, default=math.nan)
+
+
+def share_of(panels: Iterable[Panel], outcomes: Collection[str]) -> float:
+    """The share of cells of several panels together, inferred ones included, with one of these outcomes."""
+    return _share((cell.outcome for panel in panels for row in panel.cells for cell in row), outcomes)
+
+
+def share_gain(more: Iterable[Panel], less: Iterable[Panel], outcomes: Collection[str]) -> float:
+    """By how much the first panels have a larger share of the outcomes; NaN if neither have any: nothing to compare."""
+    shares = share_of(more, outcomes), share_of(less, outcomes)
+    return shares[0] - shares[1] if any(shares) else math.nan
+
+
+def _share(found: Iterable[str | None], outcomes: Collection[str]) -> float:
+    known = [outcome for outcome in found if outcome is not None]
+    return sum(outcome in outcomes for outcome in known) / len(known) if known else math.nan
 
 
 def panel_at(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Panel:
