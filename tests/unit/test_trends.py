@@ -1,11 +1,13 @@
-"""How series of numbers go."""
+"""How series of numbers go, and where a curve crosses a level."""
 
 import math
 
 import numpy as np
 import pytest
 
+from grokscope.experiments.fig32 import neurons_for
 from grokscope.experiments.trends import largest_fall, largest_rise, power_law_exponent, relative_fall, turning
+from grokscope.measure import PruningCurve
 
 
 def test_a_rising_series_never_falls() -> None:
@@ -49,3 +51,12 @@ def test_there_is_no_exponent_without_two_places_or_with_values_that_are_not_pos
     assert math.isnan(power_law_exponent([500, 500], [3, 4]))
     assert math.isnan(power_law_exponent([500, 1000], [0, 4]))
     assert math.isnan(power_law_exponent([500, 1000], [math.nan, 4]))
+
+
+def test_the_fewest_neurons_with_a_test_accuracy_are_counted_from_the_end() -> None:
+    # Without 0 … 4 of four neurons; test accuracy dips at one pruned neuron and is back at two.
+    test = np.array([0.9, 0.7, 0.96, 0.5, 0.0])
+    curve = PruningCurve(test, test, test, test, test, test, test)
+    assert neurons_for(curve, 0.95) == 2
+    assert neurons_for(curve, 0.5) == 1
+    assert math.isnan(neurons_for(curve, 0.99))

@@ -14,6 +14,7 @@ from grokscope.experiments.pruned import LOWEST, by_ipr
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.experiments.trends import power_law_exponent
+from grokscope.measure import PruningCurve
 from grokscope.plots import STYLE
 from grokscope.plots.widths import draw_against_width
 from grokscope.spec import RunSpec
@@ -21,6 +22,10 @@ from grokscope.spec import RunSpec
 WIDTHS = (500, 1000, 2000, 5000, 10000)
 _FEWER_WIDTHS = WIDTHS[:3]
 _SEEDS = 40
+_LEVEL = 0.95
+# The paper does not say when the rule is kept. Wider networks have a lower test accuracy before they are pruned, so a
+# bar that follows it asks less of them than a fixed one.
+_AS_BEFORE, _FIXED = "test accuracy as before, less 0.01", f"test accuracy {_LEVEL}"
 
 
 def specs(scale: Scale) -> list[RunSpec]:
@@ -36,32 +41,46 @@ def needs(scale: Scale) -> Needs:
 
 
 def draw(evidence: Evidence) -> Drawing:
-    """Neurons that are needed, and neurons that can go."""
-    rows = []
+    """Neurons that are needed, and neurons that can go, for both meanings of keeping the rule."""
+    rows: list[tuple[object, ...]] = []
     for seed in range(evidence.scale.seed_count(_SEEDS)):
         at_seed = evidence.at_seed(seed)
         for spec in specs(evidence.scale):
             result = at_seed.network(spec)
-            width, prunable = result.spec.model.width, by_ipr(at_seed, spec)[LOWEST].prunable
-            rows.append((result.run_id, seed, width, width - prunable, 100 * prunable / width))
-    names = ("run_id", "seed", "width", "needed", "prunable_percent")
+            width, curve = result.spec.model.width, by_ipr(at_seed, spec)[LOWEST]
+            for rule, needed in {_AS_BEFORE: width - curve.prunable, _FIXED: neurons_for(curve, _LEVEL)}.items():
+                share = 100 * (1 - needed / width)
+                rows.append((result.run_id, seed, width, curve.test_accuracy[0], rule, needed, share))
+    names = ("run_id", "seed", "width", "test_accuracy", "rule_kept", "needed", "prunable_percent")
     data = from_rows(names, rows)
-    widths = np.array(data["width"])
     with style.context(STYLE):
-        figure = Figure(figsize=(9, 3.9))
-        for axes, column, label in zip(
-            figure.subplots(1, 2), names[3:], ("neurons needed for the rule", "% of neurons that can go"), strict=True
-        ):
-            draw_against_width(axes, widths, np.array(data[column]), label)
+        figure = Figure(figsize=(9, 4.2))
+        panels = figure.subplots(1, 2)
+        labels = ("neurons needed for the rule", "% of neurons that can go")
+        for axes, column, label in zip(panels, names[-2:], labels, strict=True):
+            for rule, color in ((_AS_BEFORE, "#0072B2"), (_FIXED, "#D55E00")):
+                chosen = np.array(data["rule_kept"]) == rule
+                widths, values = np.array(data["width"])[chosen], np.array(data[column], float)[chosen]
+                known = ~np.isnan(values)
+                draw_against_width(axes, widths[known], values[known], label, name=rule, color=color)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return Drawing(figure, data)
 
 
-def _needed(evidence: Evidence) -> tuple[list[int], list[float]]:
-    """Widths, and how many neurons each network needs."""
+def neurons_for(curve: PruningCurve, test_accuracy: float) -> float:
+    """The fewest neurons, pruned from the lowest IPR, with this test accuracy; NaN if it is never reached."""
+    reached = np.flatnonzero(curve.test_accuracy >= test_accuracy)
+    return float(len(curve.test_accuracy) - 1 - reached[-1]) if len(reached) else math.nan
+
+
+def _needed(evidence: Evidence, level: float | None = None) -> tuple[list[int], list[float]]:
+    """Widths, and how many neurons each network needs for a test accuracy; None: that of all neurons less 0.01."""
     found = specs(evidence.scale)
     widths = [evidence.network(spec).spec.model.width for spec in found]
-    pruned = [by_ipr(evidence, spec)[LOWEST].prunable for spec in found]
-    return widths, [float(width - count) for width, count in zip(widths, pruned, strict=True)]
+    curves = [by_ipr(evidence, spec)[LOWEST] for spec in found]
+    if level is None:
+        return widths, [float(width - curve.prunable) for width, curve in zip(widths, curves, strict=True)]
+    return widths, [neurons_for(curve, level) for curve in curves]
 
 
 def _growth_of_share(evidence: Evidence) -> float:
@@ -75,9 +94,9 @@ def _growth_of_share(evidence: Evidence) -> float:
 EXPERIMENT = Experiment(
     name="fig32",
     title="Neurons that can be pruned, against the width",
-    caption="From the lowest IPR on, as many neurons are removed as can go with test accuracy at most 0.01 below that "
-    "of the whole network (learning rate 0.005, weight decay 1, α = 0.5, ξ = 0.35). Mean over seeds; the band is the "
-    "standard error.",
+    caption="From the lowest IPR on, as many neurons are removed as can go with the rule kept: with test accuracy at "
+    "most 0.01 below that of the whole network, or with at least 0.95 (learning rate 0.005, weight decay 1, α = 0.5, "
+    "ξ = 0.35). Mean over seeds; the band is the standard error.",
     needs=needs,
     draw=draw,
     claims=(
@@ -89,8 +108,17 @@ EXPERIMENT = Experiment(
             lambda scale: Needs(networks=tuple(specs(scale)), seeds=3),
             (
                 Check("exponent of needed neurons in the width", lambda e: power_law_exponent(*_needed(e)), high=0.95),
+                Check(
+                    "exponent, needed for test accuracy 0.95",
+                    lambda e: power_law_exponent(*_needed(e, _LEVEL)),
+                    low=0,
+                    high=0.95,
+                ),
                 Check("prunable percent at the largest width, above the smallest", _growth_of_share, low=3),
             ),
+            note="Needed means: for a test accuracy at most 0.01 below that before pruning. Wider networks start from "
+            "a lower one (0.997, 0.962 and 0.890 at widths 500, 1000 and 2000, seed 0), so by this measure the need "
+            "does not even grow. The check with a fixed test accuracy was added when this was seen.",
         ),
     ),
 )

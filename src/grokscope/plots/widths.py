@@ -5,10 +5,16 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-_COLOR = "#0072B2"
 
-
-def draw_against_width(axes: Axes, widths: npt.NDArray[np.int64], values: npt.NDArray[np.float64], label: str) -> None:
+def draw_against_width(
+    axes: Axes,
+    widths: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    label: str,
+    *,
+    name: str = "",
+    color: str = "#0072B2",
+) -> None:
     """The mean over seeds at each width, a band of a standard error around it, on a logarithmic axis.
 
     Both arrays have one entry for each network; networks of one width are its seeds.
@@ -17,8 +23,8 @@ def draw_against_width(axes: Axes, widths: npt.NDArray[np.int64], values: npt.ND
     groups = [values[widths == width] for width in places]
     means = np.array([group.mean() for group in groups])
     errors = np.array([group.std(ddof=1) / np.sqrt(len(group)) if len(group) > 1 else 0 for group in groups])
-    axes.fill_between(places, means - errors, means + errors, color=_COLOR, alpha=0.25, linewidth=0)
-    axes.plot(places, means, "o-", color=_COLOR, markersize=4)
+    axes.fill_between(places, means - errors, means + errors, color=color, alpha=0.25, linewidth=0)
+    axes.plot(places, means, "o-", color=color, markersize=4, label=name or None)
     axes.set(xscale="log", xlabel="width N", ylabel=label)
     axes.xaxis.set_major_locator(FixedLocator(places.tolist()))
     axes.xaxis.set_minor_locator(NullLocator())
