@@ -109,7 +109,7 @@ EXPERIMENT = Experiment(
                 for row, decay in enumerate(WEIGHT_DECAYS)
             ),
             note="At the quick scale (p = 47, five seeds, steps of 0.05) the boundary without weight decay lies at the "
-            "end of the line along α: at α = 0.9 two of five seeds generalise, so that it has no range to measure there.",
+            "end of the line along α: at α = 0.9 two of five seeds generalise, so there is no range to measure.",
         ),
         Claim(
             "beyond-one-seed-is-enough",
