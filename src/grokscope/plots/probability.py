@@ -1,6 +1,7 @@
 """Pictures of how likely phases are along a line, over many seeds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from grokscope.sweep.diagram import Cell, PhaseDiagram
 from grokscope.sweep.plan import GRID
 
 FloatArray = npt.NDArray[np.float64]
+_HATCHED: dict[str, Any] = {"edgecolor": "0.25", "linewidth": 0}
 
 
 def draw_phase_probabilities(lines: Sequence[PhaseDiagram]) -> Figure:
@@ -34,6 +36,8 @@ def draw_phase_probabilities(lines: Sequence[PhaseDiagram]) -> Figure:
         grid[0, 0].set_ylabel("share of the seeds")
         grid[1, 0].set_ylabel("probability")
         handles = [Patch(facecolor=phase.color, edgecolor="0.3", label=phase.label) for phase in Phase]
+        if any(_inferred(cell) for _, _, cells in rows for cell in cells):
+            handles.append(Patch(facecolor="white", hatch="////", label="some seeds inferred, not run", **_HATCHED))
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
@@ -52,8 +56,15 @@ def _draw_shares(axes: Axes, places: FloatArray, cells: Sequence[Cell]) -> None:
         shares = np.array([cell.interval(phase.value)[0] for cell in cells])
         axes.bar(places, shares, width, bottom=bottom, color=phase.color, edgecolor="white", linewidth=0.4)
         bottom += np.nan_to_num(shares)
+    inferred = [place for place, cell in zip(places, cells, strict=True) if _inferred(cell)]
+    axes.bar(inferred, [1.0] * len(inferred), width, facecolor="none", hatch="////", **_HATCHED)
     axes.set_ylim(0, 1)
     axes.grid(visible=False)
+
+
+def _inferred(cell: Cell) -> bool:
+    """Whether a refined sweep has left out seeds of the cell, because all cells around it agree."""
+    return cell.runs < sum(cell.counts.values())
 
 
 def _draw_intervals(axes: Axes, places: FloatArray, cells: Sequence[Cell]) -> None:
