@@ -141,8 +141,8 @@ EXPERIMENT = Experiment(
                     for spec in DESCENTS
                 ),
             ),
-            note="These networks have p = 47, N = 240, α = 0.8, ξ = 0.2 and learning rate 150, settings at which gradient "
-            "descent finds the rule; they were looked for first, so the bounds were not written blindly.",
+            note="These networks have p = 47, N = 240, α = 0.8, ξ = 0.2 and learning rate 150, settings at which "
+            "gradient descent finds the rule; they were looked for first, so the bounds were not written blindly.",
         ),
     ),
 )
