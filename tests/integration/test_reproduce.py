@@ -79,7 +79,7 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
         (("figure", "fig01", "--grid", "9"), "must be two numbers"),
         (("figure", "fig01", "--workers", "0"), "--workers"),
         (("figure", "fig01", "--engine", "magic"), "magic"),
-        (("claims", "--only", "nothing"), "there is no claim 'nothing'"),
+        (("claims", "--only", "coexistence,nothing"), "there is no claim 'nothing'"),
         (("claims", "--out", "ledger.txt"), "must end in .md or .json"),
         (("reproduce", "fig99"), "there is no figure"),
     ],

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def claims(
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="ID", help="This claim, or all of a figure; may be given several times."),
+        typer.Option("--only", metavar="ID,…", help="These claims, or all of a figure; may be given several times."),
     ] = None,
     scale: ScaleOption = "quick",
     grid: GridOption = None,
@@ -70,7 +70,7 @@ def claims(
 
     grokscope claims --only coexistence --seeds 3
 
-    grokscope claims --only fig06 --json
+    grokscope claims --only fig06,two-peaks --json
 
     grokscope claims --no-run --scale paper --out ledger.md
     """
@@ -100,7 +100,7 @@ def _chosen(only: Sequence[str] | None) -> "list[Claim]":
     from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 
     chosen: dict[str, Claim] = {} if only else dict(CLAIMS)
-    for name in only or ():
+    for name in (name for names in only or () for name in names.split(",")):
         if name in CLAIMS:
             chosen[name] = CLAIMS[name]
         elif name in EXPERIMENTS:
