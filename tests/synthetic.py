@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grokscope.experiments.evidence import Needs
+from grokscope.experiments.evidence import Needs, missing_networks
 from grokscope.experiments.scale import Scale
 from grokscope.measure import Measurement
 from grokscope.phases import classify
@@ -46,9 +46,9 @@ def _row(row: Measurement, step: int, share: float, test: float, train: float, c
 
 
 def fill(path: Path, needs: Needs, scale: Scale) -> Store:
-    """A store with everything that is needed, made up."""
+    """A store with everything that is needed, made up; what is there already stays."""
     store = Store(path)
-    for spec in needs.specs(scale):
+    for spec in missing_networks(store, needs.specs(scale)):
         store.save(synthetic_result(spec), weights=True)
     for plan in needs.plans(scale):
         for spec in plan.specs():

@@ -15,11 +15,17 @@ from grokscope.experiments.scale import SCALES, TINY, Scale
 AVAILABLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store to which every test adds what it needs: figures and claims share most of their runs."""
+    return tmp_path_factory.mktemp("experiments")
+
+
 @pytest.mark.parametrize("name", AVAILABLE)
-def test_a_figure_draws_what_its_table_says(name: str, tmp_path: Path) -> None:
+def test_a_figure_draws_what_its_table_says(name: str, shared: Path, tmp_path: Path) -> None:
     experiment = EXPERIMENTS[name]
     needs = experiment.needs(TINY)
-    evidence = Evidence(fill(tmp_path / "store", needs, TINY), TINY)
+    evidence = Evidence(fill(shared, needs, TINY), TINY)
     assert evidence.missing(needs) == 0
     drawing = experiment.draw(evidence)
     assert len({len(column) for column in drawing.data.values()}) == 1
@@ -32,9 +38,9 @@ def test_a_figure_draws_what_its_table_says(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("claim_id", CLAIMS)
-def test_a_claim_is_measured(claim_id: str, tmp_path: Path) -> None:
+def test_a_claim_is_measured(claim_id: str, shared: Path) -> None:
     claim = CLAIMS[claim_id]
-    store = fill(tmp_path / "store", claim.needs(TINY), TINY)
+    store = fill(shared, claim.needs(TINY), TINY)
     finding = examine(claim, store, TINY)
     assert finding.verdict is not Verdict.NOT_RUN
     assert len(finding.measured) == len(claim.checks) > 0
