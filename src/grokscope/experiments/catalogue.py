@@ -1,5 +1,7 @@
 """All experiments by name: the paper's figures and tables, and what goes beyond them."""
 
+import re
+
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.experiments import (
     analytic,
@@ -99,9 +101,14 @@ SWEEPS: dict[str, Plan] = {
 
 
 def experiment_called(name: str) -> Experiment:
-    """The experiment of this name, or an error with the nearest one."""
-    if name not in EXPERIMENTS:
+    """The experiment of this name, or an error with the nearest one.
+
+    >>> experiment_called("fig1").name
+    'fig01'
+    """
+    padded = re.sub(r"^fig(\d)$", r"fig0\1", name)
+    if padded not in EXPERIMENTS:
         raise GrokscopeError(
-            f"there is no figure {name!r}{did_you_mean(name, EXPERIMENTS)}; `grokscope figures list` has them all"
+            f"there is no figure {name!r}: `grokscope figures list` has them all{did_you_mean(name, EXPERIMENTS)}"
         )
-    return EXPERIMENTS[name]
+    return EXPERIMENTS[padded]
