@@ -32,8 +32,8 @@ def draw_prunable(found: Mapping[str, Mapping[float, Mapping[object, PrunableFra
         figure = Figure(figsize=(0.9 + 3.2 * len(found), 3.9))
         panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
         for axes, (path, by_decay) in zip(panels, found.items(), strict=True):
-            for (decay, by_value), color, marker in zip(by_decay.items(), _COLORS, _MARKERS, strict=False):
-                _draw_values(axes, list(by_value.values()), decay, color, marker)
+            for line, (decay, by_value) in enumerate(by_decay.items()):
+                _draw_values(axes, list(by_value.values()), decay, line)
             values = list(next(iter(by_decay.values())))
             axes.set_xticks(range(len(values)), [f"{v:g}" if isinstance(v, float) else str(v) for v in values])
             axes.set(xlabel=field_label(path), xlim=(-0.4, len(values) - 0.6), ylim=(-0.03, 1.03))
@@ -43,10 +43,12 @@ def draw_prunable(found: Mapping[str, Mapping[float, Mapping[object, PrunableFra
     return figure
 
 
-def _draw_values(axes: Axes, networks: list[PrunableFraction], decay: float, color: str, marker: str) -> None:
+def _draw_values(axes: Axes, networks: list[PrunableFraction], decay: float, line: int) -> None:
+    color, marker = _COLORS[line], _MARKERS[line]
     fractions = [network.fraction for network in networks]
     name = f"weight decay {decay:g}"
     axes.plot(fractions, "-", color=color, marker=marker, label=f"prunable, {name}")
     axes.plot([network.low_ipr for network in networks], ":", color=color, label=f"IPR below 0.5, {name}")
     lost = [place for place, fraction in enumerate(fractions) if math.isnan(fraction)]
-    axes.plot(lost, [0] * len(lost), "x", color=color, markersize=7, label=f"does not generalise, {name}")
+    # One above the other, so that none hides another.
+    axes.plot(lost, [0.05 * line] * len(lost), "x", color=color, markersize=7, label=f"does not generalise, {name}")
