@@ -10,7 +10,7 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.regions import GENERALISING, INVERTING, Region, boundary_shift, region, share_of_these
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagrams
+from grokscope.plots import draw_phase_diagram, draw_phase_diagrams
 from grokscope.sweep.plan import Axis, Plan
 
 DATA_FRACTIONS = Axis(("task.data_fraction",), tuple((round(0.1 + 0.05 * i, 2),) for i in range(17)))
@@ -31,6 +31,23 @@ def draw(evidence: Evidence) -> Drawing:
     decay, dropout = evidence.diagram(WEIGHT_DECAY), evidence.diagram(DROPOUT)
     data = tables.stacked(fig3a=decay.to_columns(), fig3b=dropout.to_columns())
     return Drawing(draw_phase_diagrams([decay, dropout]), data)
+
+
+def half(name: str, plan: Plan, regularisation: str) -> Experiment:
+    """One of the two diagrams alone: the other takes hours more at the paper's scale."""
+
+    def draw_half(evidence: Evidence) -> Drawing:
+        diagram = evidence.diagram(plan)
+        return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
+
+    return Experiment(
+        name=name,
+        title=f"Phase diagrams with {regularisation}",
+        caption="The phase in which a network ends, over the data fraction α and the corruption fraction ξ, for growing "
+        f"{regularisation}.",
+        needs=lambda scale: Needs(diagrams=(plan,)),
+        draw=draw_half,
+    )
 
 
 def with_decay(evidence: Evidence, weight_decay: float, plan: Plan = WEIGHT_DECAY) -> Region:
