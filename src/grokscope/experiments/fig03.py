@@ -43,8 +43,8 @@ def half(name: str, plan: Plan, regularisation: str) -> Experiment:
     return Experiment(
         name=name,
         title=f"Phase diagrams with {regularisation}",
-        caption="The phase in which a network ends, over the data fraction α and the corruption fraction ξ, for growing "
-        f"{regularisation}.",
+        caption="The phase in which a network ends, over the data fraction α and the corruption fraction ξ, for "
+        f"growing {regularisation}.",
         needs=lambda scale: Needs(diagrams=(plan,)),
         draw=draw_half,
     )
