@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+FIGURES_PAGE = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
 NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
@@ -58,8 +59,14 @@ def test_flags_named_in_the_networks_page_exist() -> None:
         assert flag in shown
 
 
+def test_flags_named_in_the_figures_page_exist() -> None:
+    shown = help_of("figure") + help_of("claims")
+    for flag in set(re.findall(r"(--[a-z][a-z-]+)", FIGURES_PAGE)):
+        assert flag in shown
+
+
 def test_links_lead_somewhere() -> None:
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
 

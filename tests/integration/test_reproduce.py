@@ -1,6 +1,7 @@
 """`figure`, `claims` and `reproduce` as a user runs them: real runs of toy networks, real signals."""
 
 import csv
+import importlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import pytest
 from tests.integration.processes import grokscope, start, wait_until
 
 from grokscope import Store
+from grokscope.errors import GrokscopeError
 from grokscope.experiments.fig01 import specs
 from grokscope.experiments.scale import TINY
 
@@ -67,6 +69,14 @@ def test_claims_of_the_theory_hold_without_a_run(tmp_path: Path) -> None:
     only = "corrections-vanish,gradient-formula,frequencies-suffice"
     said = json.loads(grokscope("claims", "--only", only, *TINY_SCALE, "--json", cwd=tmp_path).stdout)
     assert said["verdicts"]["holds"] == 3, said
+
+
+def test_a_figure_whose_runs_failed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = importlib.import_module("grokscope.cli.figure")  # the package has a function of this name
+    monkeypatch.setattr(command, "gather", lambda *arguments, **options: None)
+    with pytest.raises(GrokscopeError, match="not drawn, because some of their runs failed: fig01"):
+        command.figure(["fig01", "analytic"], scale="tiny", out=tmp_path / "out", store=tmp_path / "store")
+    assert (tmp_path / "out" / "analytic.png").exists()
 
 
 def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from grokscope.cli.options import (
     StoreOption,
     WorkersOption,
     help_without_command,
-    note,
     store_flag,
 )
 from grokscope.cli.running import worker_count
@@ -173,10 +172,18 @@ def _make(
     _check_directory(out)
     opened = Store(path)
     gather(wanted, opened, count, engine, device, refine=refine)
-    for experiment, its_scale in figures:
-        _draw(experiment, its_scale, opened, out, _command(experiment, its_scale, path, refine=refine))
+    missing = [
+        experiment.name
+        for experiment, its_scale in figures
+        if not _draw(experiment, its_scale, opened, out, _command(experiment, its_scale, path, refine=refine))
+    ]
     if checked:
         examine_claims(checked, opened, [out / "claims.md", out / "claims.json"])
+    if missing:
+        raise GrokscopeError(
+            f"not drawn, because some of their runs failed: {', '.join(missing)}; "
+            f"`grokscope status{store_flag(path)}` says why, and the same command tries them again"
+        )
 
 
 def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: bool) -> str:
@@ -184,19 +191,16 @@ def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: b
     return f"grokscope figure {experiment.name}{flags}"
 
 
-def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, command: str) -> None:
+def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, command: str) -> bool:
+    """Write the files of a figure; False if runs are missing."""
     from grokscope.experiments.captions import caption
     from grokscope.experiments.evidence import Evidence
     from grokscope.experiments.tables import rounded
     from grokscope.plots import save_figure
 
     evidence = Evidence(store, scale)
-    if missing := evidence.missing(experiment.needs(scale)):
-        note(
-            f"{experiment.name} is not drawn: {missing} of its runs failed; "
-            f"`grokscope status{store_flag(store.path)}` says why"
-        )
-        return
+    if evidence.missing(experiment.needs(scale)):
+        return False
     drawing = experiment.draw(evidence)
     for ending in (".png", ".pdf"):
         shown = save_figure(drawing.figure, out / f"{experiment.name}{ending}")
@@ -204,6 +208,7 @@ def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, com
             typer.echo(f"Figure: {shown}")
     write_table(out / f"{experiment.name}.csv", rounded(drawing.data))
     (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
+    return True
 
 
 def _check_directory(out: Path) -> None:

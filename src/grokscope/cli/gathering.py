@@ -145,6 +145,7 @@ def _run_diagram(plan: Plan, title: str, store: Store, workers: int, engine: str
     specs = list(plan.specs())
     run_ids = [spec.run_id for spec in specs]
     store.record_sweep(plan.name, plan.to_dict(), run_ids, refined=refine)
+    store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
     if missing_places(store, plan) if refine else any(cell.outcome is None for cell in store.outcomes(run_ids)):
         note(title)
         _end_if(run_plan(store, plan, specs, workers, engine, device, refined=refine))
