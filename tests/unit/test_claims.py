@@ -119,7 +119,7 @@ def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]
     page = ledger_markdown(findings)
     assert "2 claims: 1 holds, 1 fails" in page
-    assert "number 0 (≤ -1)" in page
+    assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page
     content = json.loads(json.dumps(ledger_json(findings), allow_nan=False))
     assert [each["verdict"] for each in content["claims"]] == ["fails", "holds"]

@@ -89,9 +89,12 @@ class Measured:
 
         >>> Measured(Check("test accuracy", lambda _: 0.0, low=0.9), (0.97, 0.99)).text
         'test accuracy 0.98 ± 0.014 (≥ 0.9)'
+        >>> Measured(Check("test accuracy", lambda _: 0.0, low=0.9), (0.7,)).text
+        'test accuracy 0.7 (≥ 0.9: fails)'
         """
         spread = f" ± {np.std(self.values, ddof=1):.2g}" if len(self.values) > 1 else ""
-        return f"{self.check.what} {np.mean(self.values):.3g}{spread} ({self.check.bounds})"
+        verdict = "" if self.verdict is Verdict.HOLDS else f": {self.verdict}"
+        return f"{self.check.what} {np.mean(self.values):.3g}{spread} ({self.check.bounds}{verdict})"
 
 
 @dataclass(frozen=True)
