@@ -10,6 +10,7 @@ from grokscope.experiments.captions import caption
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Verdict, examine
 from grokscope.experiments.evidence import Evidence
+from grokscope.experiments.foreknowledge import SEEN_BEFORE
 from grokscope.experiments.scale import SCALES, TINY, Scale
 
 AVAILABLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
@@ -64,3 +65,7 @@ def test_needs_are_possible_runs_at_every_scale(name: str, scale: Scale) -> None
 def test_claims_have_names_of_their_own() -> None:
     ids = [claim.id for experiment in EXPERIMENTS.values() for claim in experiment.claims]
     assert len(ids) == len(set(ids))
+
+
+def test_what_had_been_seen_is_said_of_claims_that_exist() -> None:
+    assert SEEN_BEFORE.keys() <= CLAIMS.keys()

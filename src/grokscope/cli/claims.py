@@ -63,8 +63,8 @@ def claims(
 ) -> None:
     """Check what the paper says against runs, after doing those that the store does not have.
 
-    Each claim has bounds that were written down before it was measured. It holds if every seed lies within them,
-    fails if none does, and is inconclusive if they disagree.
+    Each claim has bounds. They were written down before it was measured, or the ledger says what had been seen. It
+    holds if every seed lies within them, fails if none does, and is inconclusive if they disagree.
 
     [bold]Examples[/bold]
 

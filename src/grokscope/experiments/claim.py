@@ -12,6 +12,7 @@
     )
 
 The bounds of a check are written down before it is measured, and stay when it fails: `note` then says what was seen.
+Where something had been seen before, `foreknowledge.py` says what.
 """
 
 import math
