@@ -23,7 +23,8 @@ def ledger_markdown(findings: Sequence[Finding]) -> str:
         "before the measurement, but for the claims below under Not blind, and are not moved after it. The quick scale "
         "was itself chosen after trials: with p = 47 the claims on weight decay in Figure 3 failed, because weight "
         "decay 15 forgets there already, and its diagrams have had p = 59 since. With several seeds a claim holds if "
-        "every seed lies within its bounds, fails if none does, and is inconclusive if they disagree; ± is the standard deviation over "
+        "every seed lies within its bounds, fails if none does, and is inconclusive if they disagree; ± "
+        "is the standard deviation over "
         "seeds. Scales: paper, the paper's networks and grids; quick, the paper's single networks with one seed, and "
         "coarse diagrams of smaller networks.",
         "",
