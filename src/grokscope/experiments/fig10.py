@@ -54,6 +54,9 @@ EXPERIMENT = Experiment(
             "Smaller batches make more of the networks generalise.",
             needs,
             (Check("generalising, B 8 minus B 256", lambda e: _growth(e, GENERALISING, _SMALL, _LARGE), low=0.03),),
+            note="At the quick scale (p = 59, 5 × 5 cells) the same seven cells generalise with all three batch sizes; "
+            "what a batch of 8 changes is that one of them is inverted. At α = 0.3 and ξ = 0 its test accuracy is "
+            "0.17, and 0.03 with a batch of 256.",
         ),
     ),
 )

@@ -134,17 +134,18 @@ def draw_ipr_histogram(
     bins = np.linspace(0, limit, _IPR_BINS + 1).tolist()
     axes.set_xlim(0, limit)
     axes.xaxis.set_major_locator(MaxNLocator(4))  # longer numbers of a close-up fit too
-    axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label="input")
+    note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
+    if dead.any() and not dead.all():
+        note += f", {int(dead.sum())} dead"
+    axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label=f"input, {note}")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     for name, color in (("output", OUTPUT_COLOR), ("before", "0.25")):
         if name in values:
             axes.hist(values[name], bins, histtype="step", color=color, linewidth=1.4, label=name)
             axes.margins(y=0.3)  # room for the legend
-            axes.legend(loc="upper center")
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
-    if dead.any() and not dead.all():
-        note += f"\n{int(dead.sum())} dead"
-    axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+            axes.legend(loc="upper right")
+    if len(values) == 1:  # no legend
+        axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
 
 
 def ipr_limit(values: Iterable[npt.NDArray[np.float64]]) -> float:
