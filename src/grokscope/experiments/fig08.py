@@ -124,6 +124,7 @@ EXPERIMENT = Experiment(
             "Section 2, Appendices E and N",
             "A ReLU network at the same weight decay does not lose what it has learnt, nor its weights.",
             RELU,
+            Check("best test accuracy", lambda e: best_row(e, RELU).test_accuracy, low=0.9),
             Check("test accuracy lost since its best", _lost(RELU), high=0.1),
             Check("norm in the end, over that at the best test accuracy", _norm_left(RELU), low=0.1),
         ),

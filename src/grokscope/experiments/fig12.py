@@ -1,5 +1,7 @@
 """Figure 12: how periodic the embeddings of Transformers of other shapes become."""
 
+import math
+
 from matplotlib import style
 from matplotlib.figure import Figure
 
@@ -10,6 +12,7 @@ from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig07 import MORE_TRANSFORMER
 from grokscope.experiments.scale import Scale
+from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import STYLE
 from grokscope.plots.runs import draw_ipr_histogram, ipr_limit
 from grokscope.result import RunResult
@@ -55,8 +58,11 @@ def _picture(results: dict[str, RunResult]) -> Figure:
 
 
 def _ratio(evidence: Evidence, numerator: RunSpec, denominator: RunSpec) -> float:
-    """Of the mean IPRs of two embeddings."""
-    return evidence.network(numerator).final.mean_ipr / evidence.network(denominator).final.mean_ipr
+    """Of the mean IPRs of two embeddings; NaN unless both networks generalise, because Figure 12 compares such."""
+    finals = [evidence.network(spec).final for spec in (numerator, denominator)]
+    if min(final.test_accuracy for final in finals) < HIGH_ACCURACY:
+        return math.nan
+    return finals[0].mean_ipr / finals[1].mean_ipr
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:

@@ -16,21 +16,21 @@ from grokscope.plots.runs import draw_accuracies, draw_ipr_histogram, draw_norm_
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
-# The paper states α, ξ and the batch size, for which its general number of steps is 8000. The learning rate is ours:
-# with .001, .002 and .005 the network coexists, and .002 shows best what the paper says of its neurons. The
-# parameterisation is that of other deep networks; with the two-layer network's it coexists too (at .005).
-SPEC = RunSpec().updated(
-    {
-        "task.data_fraction": 0.8,
-        "task.corruption": 0.1,
-        "model.depth": 3,
-        "model.norm": "batch",
-        "model.parameterization": "standard",
-        "optimizer.learning_rate": 0.002,
-        "training.batch_size": 64,
-        "training.steps": 8000,
-        "training.measure_every": 100,
-    }
+# The paper states α, ξ and the batch size, and for batches of that size steps and learning rate in general. The
+# parameterisation is that of its other deep networks.
+SPEC = (
+    RunSpec()
+    .updated(
+        {
+            "task.data_fraction": 0.8,
+            "task.corruption": 0.1,
+            "model.depth": 3,
+            "model.norm": "batch",
+            "model.parameterization": "standard",
+        }
+    )
+    .with_batches_of(64)
+    .updated({"training.measure_every": 100})
 )
 MORE_CORRUPTED = SPEC.updated({"task.corruption": 0.2})  # where Table 2 could tell Inversion from Coexistence
 
@@ -84,9 +84,8 @@ def _correlation(evidence: Evidence, *, output: bool) -> float:
 
 
 _OTHER_RATES = (
-    "The paper does not state the learning rate; 0.002 was chosen after looking at one seed of 0.001, 0.002 and 0.005. "
-    "With 0.001 and 0.005 the corrupted accuracy is 0.99 and 0.81, the mean IPR of the output is larger by 0.03 and "
-    "0.19, and the rank correlations are 0.43 and 0.65 at the output, 0.34 and 0.48 at the input."
+    "With learning rates of 0.001 and 0.002 instead of 0.005 the corrupted accuracy is 0.99 and 0.70, and the rank "
+    "correlations are 0.43 and 0.92 at the output, 0.34 and 0.24 at the input (seed 0)."
 )
 
 
@@ -115,23 +114,24 @@ EXPERIMENT = Experiment(
             "Appendix G.4",
             "That network memorises (nearly) all of its corrupted labels.",
             Check("corrupted accuracy", lambda e: e.network(SPEC).final.corrupted_accuracy, low=HIGH_ACCURACY),
-            note="With this learning rate it memorises 0.93 of them by step 3000, when it has found the rule, and then "
-            f"unlearns a part again: 0.70 are left at the end. {_OTHER_RATES}",
+            note=_OTHER_RATES,
         ),
         Claim(
             "deep-batchnorm-does-not-invert",
             "Section 2.2, Appendix G.4",
-            "BatchNorm alone does not bring a three-layer network to Inversion: it fits the corrupted labels as well.",
+            "With BatchNorm alone a three-layer network only coexists: it finds the rule, and fits the corrupted "
+            "labels as well.",
             lambda scale: Needs(networks=(SPEC, MORE_CORRUPTED), seeds=3),
             (
-                Check("train accuracy at ξ 0.1", lambda e: e.network(SPEC).final.train_accuracy, low=HIGH_ACCURACY),
+                # With 0.1 of the labels corrupted, ignoring all of them is a train accuracy of 0.9 too.
+                Check("corrupted accuracy at ξ 0.1", lambda e: e.network(SPEC).final.corrupted_accuracy, low=0.5),
+                Check("test accuracy at ξ 0.2", lambda e: e.network(MORE_CORRUPTED).final.test_accuracy, HIGH_ACCURACY),
                 Check(
                     "train accuracy at ξ 0.2",
                     lambda e: e.network(MORE_CORRUPTED).final.train_accuracy,
                     low=HIGH_ACCURACY,
                 ),
             ),
-            "At ξ = 0.2 the network memorises everything and has not found the rule by step 8000 (test accuracy 0.48).",
         ),
         _claim(
             "deep-batchnorm-periodic-output",

@@ -118,7 +118,8 @@ EXPERIMENT = Experiment(
                 low=0.05,
             ),
             note="From the highest IPR the test loss turns before the second half: it rises from 0.0085 to 0.021 at "
-            "30 % pruned (seed 0) and then falls all the way; the train loss turns at 65 %.",
+            "30 % pruned (seed 0) and then falls all the way. The paper does not say which loss turns in the "
+            "second half; the train loss does, at 65 %.",
         ),
         _claim(
             "losses-part",

@@ -55,6 +55,11 @@ EXPERIMENT = Experiment(
                     low=0.1,
                 ),
                 Check(
+                    f"share of Confusion at weight decay {DECAYS[-1]}, wide",
+                    lambda e: with_decay(e, DECAYS[-1], WIDE).share(Phase.CONFUSION),
+                    high=0.02,
+                ),
+                Check(
                     f"share of Confusion at weight decay {DECAYS[-1]}, wide minus usual width",
                     lambda e: _gain(e, Phase.CONFUSION),
                     high=-0.05,

@@ -60,7 +60,7 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             "multiplication-logarithmic-waves",
-            "Appendix P, Figure 31",
+            "ours, on Appendix P",
             "Networks that multiply learn the same waves, in the discrete logarithm of the numbers.",
             lambda scale: Needs(networks=(NETWORK,), seeds=3),
             (

@@ -96,7 +96,7 @@ EXPERIMENT = Experiment(
     title="Neurons that can be pruned, against the width",
     caption="From the lowest IPR on, as many neurons are removed as can go with the rule kept: with test accuracy at "
     "most 0.01 below that of the whole network, or with at least 0.95 (learning rate 0.005, weight decay 1, α = 0.5, "
-    "ξ = 0.35). Mean over seeds; the band is the standard error.",
+    "ξ = 0.35). Mean over seeds; if there are several, the band is the standard error.",
     needs=needs,
     draw=draw,
     claims=(
@@ -107,7 +107,12 @@ EXPERIMENT = Experiment(
             "part of a wider network can be pruned.",
             lambda scale: Needs(networks=tuple(specs(scale)), seeds=3),
             (
-                Check("exponent of needed neurons in the width", lambda e: power_law_exponent(*_needed(e)), high=0.95),
+                Check(
+                    "exponent of needed neurons in the width",
+                    lambda e: power_law_exponent(*_needed(e)),
+                    low=0,
+                    high=0.95,
+                ),
                 Check(
                     "exponent, needed for test accuracy 0.95",
                     lambda e: power_law_exponent(*_needed(e, _LEVEL)),

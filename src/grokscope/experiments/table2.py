@@ -81,7 +81,7 @@ EXPERIMENT = Experiment(
     name="table2",
     title="The phases in numbers",
     caption="The accuracies that define the phases, and beside them those of one network in each. Forgetting and "
-    "Confusion have the same final accuracies; they differ in whether test accuracy had been high before.",
+    "Confusion have the same bounds; they differ in whether test accuracy had been high before.",
     needs=needs,
     draw=draw,
     claims=(
@@ -94,7 +94,7 @@ EXPERIMENT = Experiment(
         ),
         Claim(
             "phases-partition",
-            "Appendix C, Table 2",
+            "ours, on Table 2",
             "Every pair of train and test accuracies belongs to one column of the table and no other.",
             lambda scale: Needs(),
             (
