@@ -86,10 +86,12 @@ def write_picture(drawing: Drawing, path: Path) -> None:
 def index(entries: list[str]) -> str:
     """The page of all figures."""
     head = (
-        "# Gallery\n\nEvery figure of the paper, and experiments beyond it, as grokscope makes them. Below each stands "
-        "the command that makes it, whose `--scale` says at what size it was run: at `quick`, single networks are the "
-        "paper's and diagrams are 5 × 5 cells of networks with p = 59 and N = 300. What the paper claims about them, "
-        "and what was measured, is in [the ledger](../claims.md). `make gallery` makes this page from a store."
+        "# Gallery\n\nEvery figure of the paper but 16, which is about images, and experiments beyond it, as grokscope "
+        "makes them. Below each stands the command that makes it, whose `--scale` says at what size it was run: at "
+        "`quick`, diagrams are 5 × 5 cells of networks with p = 59 and N = 300, and single two-layer networks are the "
+        "paper's; Transformers and deep MLPs (Figures 7, 12, 13 and 14) are smaller, with p = 47, d = 64 or N = 160 "
+        "and 2.5 times the weight decay. What the paper claims about the figures, and what was measured, is in [the "
+        "ledger](../claims.md). `make gallery` makes this page from a store."
     )
     return "\n\n".join([head, *entries]) + "\n"
 

@@ -37,9 +37,19 @@ def test_a_figure_is_drawn(name: str, store: Store, tmp_path: Path) -> None:
     drawing.figure.savefig(tmp_path / f"{name}.png")
 
 
+HOLDING_WITH_A_NOTE = {  # which says something else than what was seen instead
+    "analytic-solves",
+    "batchnorm-known-accuracies",
+    "gradient-formula",
+    "ipr-range",
+    "no-forgetting-descent",
+}
+
+
 @pytest.mark.parametrize("claim_id", CLAIMS)
 def test_a_claim_holds_unless_its_note_says_what_was_seen(claim_id: str, store: Store) -> None:
     claim = CLAIMS[claim_id]
     finding = examine(claim, do_runs(claim.needs(QUICK), store), QUICK)
     said = "; ".join(measured.text for measured in finding.measured)
-    assert finding.verdict is Verdict.HOLDS or claim.note, f"{claim_id} {finding.verdict}: {said}"
+    excused = claim.note and claim_id not in HOLDING_WITH_A_NOTE
+    assert finding.verdict is Verdict.HOLDS or excused, f"{claim_id} {finding.verdict}: {said}"

@@ -29,6 +29,7 @@ from grokscope.sweep.diagram import Cell
         ([1.0, 1.0, 1.0, 1.0], math.nan),
         ([0.0, 0.0, 0.0, 0.0], math.nan),
         ([1.0], math.nan),
+        ([math.nan, 1.0, 0.0, 0.0], math.nan),
     ],
 )
 def test_transition_width(chances: list[float], width: float) -> None:

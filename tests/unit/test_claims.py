@@ -2,18 +2,22 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthetic import fill, synthetic_result
 
+from grokscope.experiments.beyond_probability import CORRUPTION as LINE
+from grokscope.experiments.catalogue import CLAIMS
 from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.ledger import ledger_json, ledger_markdown
-from grokscope.experiments.scale import PAPER, TINY, Scale
+from grokscope.experiments.scale import PAPER, QUICK, TINY, Scale
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
@@ -114,11 +118,33 @@ def test_cells_that_can_be_inferred_are_not_missing(tmp_path: Path) -> None:
     assert sum(cell.source == "inferred" for cell in diagram.all_cells()) == 16
 
 
+def test_a_diagram_gives_one_number_for_all_of_its_seeds(tmp_path: Path) -> None:
+    scale = replace(TINY, line_seeds=4)
+    about_lines = Claim("lines", "", "", lambda scale: Needs(diagrams=(LINE,)), (check(0, 1),))
+    finding = examine(about_lines, fill(tmp_path, about_lines.needs(scale), scale), scale)
+    assert (finding.seeds, finding.measured[0].values) == (4, (0.0,))
+
+
+@pytest.mark.parametrize("scale", [TINY, QUICK, PAPER], ids=lambda scale: scale.name)
+def test_no_claim_needs_networks_and_diagrams(scale: Scale) -> None:
+    """The number of a diagram would be counted once for every seed of the networks."""
+    needed = {name: each.needs(scale) for name, each in CLAIMS.items()}
+    assert [name for name, each in needed.items() if each.networks and each.diagrams] == []
+
+
+def test_bars_do_not_end_a_cell_of_the_ledger() -> None:
+    finding = Finding(claim(), TINY, (Measured(Check("mean |γ|", lambda _: 0.0, low=0), (0.5,)),), 1)
+    row = next(line for line in ledger_markdown([finding]).splitlines() if line.startswith("| **a-claim**"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 6  # five cells
+    assert r"mean \|γ\| 0.5" in row
+
+
 def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
     findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]
     page = ledger_markdown(findings)
-    assert "2 claims: 1 holds, 1 fails" in page
+    assert "The paper's: 2 claims, of which 1 holds, 1 fails." in page
+    assert "Ours, about the paper or beyond it: 0 claims" in page
     assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page
     content = json.loads(json.dumps(ledger_json(findings), allow_nan=False))

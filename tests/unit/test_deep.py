@@ -8,6 +8,7 @@ import pytest
 from grokscope.experiments.deep import (
     both_high,
     ipr_growth,
+    ipr_ratio,
     most_memorised,
     output_ipr,
     steps_to_unlearning,
@@ -82,3 +83,12 @@ def test_networks_that_cost_little_stay_as_they_are() -> None:
     in_batches = DEEP_MLP.updated({"training.batch_size": 64})
     assert QUICK.network(in_batches) == in_batches
     assert QUICK.network(RunSpec()) == RunSpec()
+
+
+def test_embeddings_are_compared_of_networks_that_generalise(trained: RunResult) -> None:
+    def ending(mean_ipr: float, test_accuracy: float) -> RunResult:
+        return replace(trained, curve=(replace(trained.final, mean_ipr=mean_ipr, test_accuracy=test_accuracy),))
+
+    assert ipr_ratio(ending(0.4, 0.95), ending(0.2, 0.9)) == 2
+    assert math.isnan(ipr_ratio(ending(0.4, 0.95), ending(0.2, 0.5)))
+    assert math.isnan(ipr_ratio(ending(0.4, 0.5), ending(0.2, 0.95)))

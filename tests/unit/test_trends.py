@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grokscope.experiments.fig32 import neurons_for
+from grokscope.experiments.pruned import fraction_to_lose
 from grokscope.experiments.trends import largest_fall, largest_rise, power_law_exponent, relative_fall, turning
 from grokscope.measure import PruningCurve
 
@@ -60,3 +61,11 @@ def test_the_fewest_neurons_with_a_test_accuracy_are_counted_from_the_end() -> N
     assert neurons_for(curve, 0.95) == 2
     assert neurons_for(curve, 0.5) == 1
     assert math.isnan(neurons_for(curve, 0.99))
+
+
+def test_an_accuracy_is_lost_when_a_tenth_of_it_is() -> None:
+    kept, lost, none = np.full(5, 0.8), np.array([0.8, 0.75, 0.73, 0.71, 0.0]), np.zeros(5)
+    curve = PruningCurve(kept, lost, none, kept, kept, kept, kept)
+    assert fraction_to_lose(curve, "test_accuracy") == 0.75  # 0.72 is a tenth less
+    assert math.isnan(fraction_to_lose(curve, "train_accuracy"))
+    assert math.isnan(fraction_to_lose(curve, "corrupted_accuracy"))

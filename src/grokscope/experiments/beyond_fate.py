@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 Fate = dict[int, dict[str, FloatArray]]  # step → feature → value of each neuron [N]
 
 FINAL = fig01.COEXISTENCE
-STEPS = (1, 5, 10, 15, 25, 35, 50, 75, 100, 200, 500, 1000)  # of the snapshots; the last one is the whole run
+STEPS = (1, 5, 10, 15, 25, 35, 50, 75, 100, 200, 500, 1000)  # of the snapshots, to which the whole run comes
 PERIODIC = 0.5  # IPR at the end above which a neuron is called generalising; few lie between .1 and .75
 FORETOLD = 0.9  # AUROC
 IPR, SHARE, FIT, NORM = "IPR", "share of the strongest wave", "fit of the best wave to the rule", "norm of the weights"

@@ -47,11 +47,13 @@ def transition_width(places: Sequence[float], chances: Sequence[float]) -> float
     """How far apart along a line are the places where something is likely and where it is unlikely.
 
     From the last place up to which the probability is always at least .9 to the first from which on it is always at
-    most .1, or the other way round; NaN if one of them does not exist.
+    most .1, or the other way round; NaN if one of them does not exist, or a probability is not known.
 
     >>> transition_width([0.1, 0.2, 0.3, 0.4], [1.0, 0.9, 0.5, 0.0])
     0.2
     """
+    if any(map(math.isnan, chances)):
+        return math.nan
     if chances[0] < chances[-1]:
         return -transition_width(list(places)[::-1], list(chances)[::-1])
     unlikely_to = next((i for i, chance in enumerate(chances) if chance < LIKELY), len(chances))

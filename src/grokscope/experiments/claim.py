@@ -64,7 +64,7 @@ class Claim:
     id: str
     paper: str  # where the paper says it
     statement: str
-    needs: Callable[[Scale], Needs]
+    needs: Callable[[Scale], Needs]  # of single networks or of diagrams, as only the former have a number for each seed
     checks: tuple[Check, ...]
     note: str = ""  # what was seen where it does not hold, or what the reader should know
 
@@ -143,10 +143,12 @@ def examine(claim: Claim, store: Store, scale: Scale) -> Finding:
     """Measure a claim on what the store has; if runs are missing it is "not run"."""
     needs = claim.needs(scale)
     evidence = Evidence(store, scale)
-    seeds = scale.seed_count(needs.seeds) if needs.networks else 1
+    # A diagram counts all of its seeds in one number; single networks give a number for each.
+    samples = scale.seed_count(needs.seeds) if needs.networks else 1
+    seeds = max((plan.seed_count for plan in needs.plans(scale)), default=samples)
     if evidence.missing(needs):
         return Finding(claim, scale, (), seeds)
-    by_seed = [evidence.at_seed(seed) for seed in range(seeds)]
+    by_seed = [evidence.at_seed(seed) for seed in range(samples)]
     measured = tuple(Measured(check, tuple(_value(check, each) for each in by_seed)) for check in claim.checks)
     return Finding(claim, scale, measured, seeds)
 

@@ -3,12 +3,21 @@
 import math
 
 from grokscope.measure import training_events
+from grokscope.phases import HIGH_ACCURACY
 from grokscope.result import RunResult
 
 
 def ipr_growth(result: RunResult) -> float:
     """The mean IPR at the input in the end, in units of that at the first measured step."""
     return result.final.mean_ipr / result.curve[0].mean_ipr
+
+
+def ipr_ratio(numerator: RunResult, denominator: RunResult) -> float:
+    """Of the mean IPRs at the input; NaN unless both networks generalise, because the paper compares such."""
+    finals = numerator.final, denominator.final
+    if min(final.test_accuracy for final in finals) < HIGH_ACCURACY:
+        return math.nan
+    return finals[0].mean_ipr / finals[1].mean_ipr
 
 
 def output_ipr(result: RunResult) -> float:

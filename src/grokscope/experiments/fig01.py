@@ -11,6 +11,7 @@ from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import Scale
 from grokscope.measure import measure_logits
+from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import draw_runs
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
@@ -73,6 +74,15 @@ def _distance_from_plateau(evidence: Evidence) -> float:
     clean = 1 - result.dataset().corruption
     late = [row for row in result.curve if row.step > result.spec.training.steps / 2]
     return max((abs(row.train_accuracy - clean) for row in late), default=math.nan)
+
+
+def _steps_of_unlearning(evidence: Evidence) -> float:
+    """From the last step with a high train accuracy to one near that of clean labels, at wd 15; NaN without both."""
+    rows = sorted([*evidence.network(FULL_EARLY).curve, *evidence.network(FULL).curve], key=lambda row: row.step)
+    high = [row.step for row in rows if row.train_accuracy >= HIGH_ACCURACY]
+    clean = 1 - evidence.network(FULL).dataset().corruption
+    after = [row.step for row in rows if high and row.step > high[-1] and row.train_accuracy <= clean + 0.05]
+    return float(after[0] - high[-1]) if after else math.nan
 
 
 def _both_high(early: RunSpec, whole: RunSpec) -> Callable[[Evidence], float]:
@@ -138,6 +148,13 @@ EXPERIMENT = Experiment(
             "Section 2, Figure 1(c)",
             "In Full Inversion train accuracy settles at the fraction of labels that are not corrupted.",
             Check("largest distance from 1 − ξ in the second half, at wd 15", _distance_from_plateau, high=0.05),
+        ),
+        Claim(
+            "unlearning-sudden",
+            "Abstract",
+            "With weight decay 15 train accuracy drops from high to the fraction of clean labels at once.",
+            lambda scale: Needs(networks=(FULL, FULL_EARLY), seeds=3),
+            (Check("steps from a train accuracy of 90 % to 1 − ξ + 0.05", _steps_of_unlearning, high=200),),
         ),
         Claim(
             "two-stages",

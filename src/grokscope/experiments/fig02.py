@@ -14,7 +14,7 @@ from grokscope.experiments.experiment import Drawing, Experiment, Table
 from grokscope.experiments.fig01 import BASE
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.trends import largest_fall
-from grokscope.measure import NeuronSpectra, neuron_spectra
+from grokscope.measure import NeuronSpectra, WaveSummary, neuron_spectra, neuron_waves
 from grokscope.plots import STYLE
 from grokscope.plots.grokking import draw_grokking, draw_iprs_before_and_after, draw_row_before_and_after
 from grokscope.result import RunResult
@@ -98,6 +98,17 @@ def _periodic_share(evidence: Evidence, *, after: bool) -> float:
     return float(np.mean(_spectra(evidence.network(GROKKED))[int(after)].neuron_ipr > 0.5))
 
 
+def _waves(evidence: Evidence) -> WaveSummary:
+    """The periodic neurons together."""
+    result = evidence.network(GROKKED)
+    waves = neuron_waves(result.trained_weights(), result.spec.task.operation)
+    return waves.summary(waves.high)
+
+
+def _phase_error(evidence: Evidence) -> float:
+    return _waves(evidence).mean_residual / (math.pi / 2)
+
+
 def _claim(name: str, paper: str, statement: str, *checks: Check, network: RunSpec) -> Claim:
     return Claim(name, paper, statement, lambda scale: Needs(networks=(network,), seeds=3), checks)
 
@@ -141,6 +152,15 @@ EXPERIMENT = Experiment(
             Check("neurons with IPR above 0.5 before", lambda e: _periodic_share(e, after=False), high=0.01),
             Check("neurons with IPR above 0.5 after", lambda e: _periodic_share(e, after=True), low=0.9),
             Check("mean IPR after", lambda e: e.network(GROKKED).final.mean_ipr, low=0.7),
+            network=GROKKED,
+        ),
+        _claim(
+            "weights-like-analytic",
+            "Section 1.1",
+            "The trained weights are like the analytic solution: the three vectors of a neuron are waves of one "
+            "frequency, and their phases obey its relation.",
+            Check("neurons of one frequency, of the periodic ones", lambda e: _waves(e).agreement, low=0.9),
+            Check("mean |φ_u + φ_v − φ_w| in units of π/2, which is guessing", _phase_error, high=0.2),
             network=GROKKED,
         ),
     ),

@@ -3,6 +3,8 @@
 import math
 from itertools import pairwise
 
+import numpy as np
+
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
@@ -83,8 +85,8 @@ _WEIGHT_DECAY_CLAIMS = (
         ),
         # Two steps of the paper's grid: what one network more or less on the boundary makes.
         Check(
-            "largest fall of that ξ from one α to the next",
-            lambda e: max(_largest_loss_of_robustness(with_decay(e, decay)) for decay in (0, 5, 15)),
+            "largest fall of such a ξ from one α to the next, at weight decays 0, 5 and 15",
+            lambda e: float(np.max([_largest_loss_of_robustness(with_decay(e, decay)) for decay in (0, 5, 15)])),
             high=0.1,
         ),
     ),
@@ -195,6 +197,18 @@ _WEIGHT_DECAY_CLAIMS = (
             low=0.8,
         ),
     ),
+    _claim(
+        "memorising-networks-do-not-forget",
+        "Appendix E",
+        "Only networks that have found the rule forget: those that memorise at less weight decay memorise at more.",
+        Check(
+            "of the Memorization at weight decay 15, share of Memorization at weight decay 20",
+            lambda e: share_of_these(
+                with_decay(e, 15), (Phase.MEMORIZATION,), with_decay(e, 20), (Phase.MEMORIZATION,)
+            ),
+            low=0.9,
+        ),
+    ),
 )
 
 
@@ -235,6 +249,17 @@ _DROPOUT_CLAIMS = (
         Check(
             "share of Inversion, dropout 0.6 minus 0.3",
             lambda e: with_dropout(e, 0.6).share(*INVERTING) - with_dropout(e, 0.3).share(*INVERTING),
+            low=0.03,
+        ),
+        plan=DROPOUT,
+    ),
+    _claim(
+        "dropout-full-inversion",
+        "Section 2, Figure 3(b)",
+        "With dropout some networks memorise no wrong label at all, as with weight decay.",
+        Check(
+            "share of Full Inversion, dropout 0.6 minus 0",
+            lambda e: with_dropout(e, 0.6).share(Phase.FULL_INVERSION) - with_dropout(e, 0).share(Phase.FULL_INVERSION),
             low=0.03,
         ),
         plan=DROPOUT,

@@ -8,7 +8,7 @@ from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.pruned import HIGHEST, LOWEST, by_ipr, curve_table, place_at
+from grokscope.experiments.pruned import HIGHEST, LOWEST, at_random, by_ipr, curve_table, fraction_to_lose, place_at
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.trends import largest_rise
 from grokscope.measure import PruningCurve
@@ -71,6 +71,15 @@ def _gain(quantity: str) -> Callable[[Evidence], float]:
     return value
 
 
+def _rule_outlasts_memory(evidence: Evidence) -> float:
+    """By how much more of the neurons can go before the rule suffers than before the memory does, in random order."""
+    curves = at_random(evidence, fig01.COEXISTENCE)
+    lost = [
+        fraction_to_lose(curve, "test_accuracy") - fraction_to_lose(curve, "corrupted_accuracy") for curve in curves
+    ]
+    return float(np.mean(lost))
+
+
 def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
     return Claim(name, paper, statement, lambda scale: Needs(networks=(fig01.COEXISTENCE,), seeds=3), checks, note)
 
@@ -102,6 +111,17 @@ EXPERIMENT = Experiment(
             Check("test accuracy, 30 % pruned", _at(HIGHEST, "test_accuracy", _RULE_GONE), high=0.1),
             Check("clean accuracy, 30 % pruned", _at(HIGHEST, "clean_accuracy", _RULE_GONE), high=0.7),
             Check("lowest corrupted accuracy on the way", _lowest(HIGHEST, "corrupted_accuracy", _RULE_GONE), low=0.9),
+        ),
+        _claim(
+            "rule-survives-random-loss",
+            "Section 3.2",
+            "Generalising solutions are redundant, and overfitting ones are not: if neurons go at random, the network "
+            "loses the corrupted labels before the rule.",
+            Check(
+                "fraction of neurons between the losses of 10 % of each",
+                _rule_outlasts_memory,
+                low=0.05,
+            ),
         ),
         _claim(
             "pruning-improves",

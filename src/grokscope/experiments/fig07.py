@@ -15,7 +15,7 @@ from grokscope.experiments.deep import (
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS
-from grokscope.experiments.regions import GENERALISING, share_of
+from grokscope.experiments.regions import GENERALISING, share_grown
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
@@ -103,8 +103,7 @@ def _networks(*chosen: RunSpec) -> Needs:
 
 def _grown(evidence: Evidence, plan: Plan, *phases: Phase) -> float:
     """By how much more weight decay enlarges the part of the diagram in these phases."""
-    diagram = evidence.diagram(plan)
-    return share_of(diagram.panels[-1:], phases) - share_of(diagram.panels[:1], phases)
+    return share_grown(evidence.diagram(plan), phases)
 
 
 def _decay_claim(name: str, what: str, plan: Plan, note: str = "") -> Claim:

@@ -1,20 +1,18 @@
 """Figure 12: how periodic the embeddings of Transformers of other shapes become."""
 
-import math
-
+import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.deep import ipr_growth
+from grokscope.experiments.deep import ipr_growth, ipr_ratio
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig07 import MORE_TRANSFORMER
 from grokscope.experiments.scale import Scale
-from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import STYLE
-from grokscope.plots.runs import draw_ipr_histogram, ipr_limit
+from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
@@ -48,7 +46,7 @@ def _picture(results: dict[str, RunResult]) -> Figure:
     with style.context(STYLE):
         figure = Figure(figsize=(1 + 3.4 * len(SHAPES), 0.4 + 3 * len(HEADS)))
         grid = figure.subplots(len(HEADS), len(SHAPES), squeeze=False, sharey=True)
-        limit = ipr_limit(each.neurons.neuron_ipr[~each.neurons.dead] for each in results.values() if each.neurons)
+        limit = shared_ipr_limit(results.values())
         for axes, (name, result) in zip(grid.flat, results.items(), strict=True):
             draw_ipr_histogram(axes, result, "before", limit=limit)
             axes.set_title(f"{name}\n{result.phase.label if result.phase else 'Diverged'}")
@@ -58,11 +56,7 @@ def _picture(results: dict[str, RunResult]) -> Figure:
 
 
 def _ratio(evidence: Evidence, numerator: RunSpec, denominator: RunSpec) -> float:
-    """Of the mean IPRs of two embeddings; NaN unless both networks generalise, because Figure 12 compares such."""
-    finals = [evidence.network(spec).final for spec in (numerator, denominator)]
-    if min(final.test_accuracy for final in finals) < HIGH_ACCURACY:
-        return math.nan
-    return finals[0].mean_ipr / finals[1].mean_ipr
+    return ipr_ratio(evidence.network(numerator), evidence.network(denominator))
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
@@ -102,7 +96,11 @@ EXPERIMENT = Experiment(
             Check(
                 "lowest test accuracy", lambda e: min(each.final.test_accuracy for each in e.networks(specs())), low=0.9
             ),
-            Check("smallest IPR over that at the start", lambda e: min(map(ipr_growth, e.networks(specs()))), low=1.1),
+            Check(
+                "smallest IPR over that at the start",
+                lambda e: float(np.min([ipr_growth(each) for each in e.networks(specs())])),
+                low=1.1,
+            ),
         ),
         _claim(
             "transformer-depth-keeps-ipr",

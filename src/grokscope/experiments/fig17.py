@@ -8,7 +8,7 @@ from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.pruned import HIGHEST, LOWEST, by_ipr, curve_table
+from grokscope.experiments.pruned import HIGHEST, LOWEST, by_ipr, curve_table, fraction_to_lose
 from grokscope.experiments.scale import Scale
 from grokscope.plots.pruning import ACCURACIES, draw_prunings
 from grokscope.spec import RunSpec
@@ -72,10 +72,7 @@ def _at_most_memory(quantity: str) -> Callable[[Evidence], float]:
 def _kept_longer(evidence: Evidence) -> float:
     """By how many neurons, as a fraction, the corrupted labels outlast the clean ones, at wd 0 and high first."""
     curve = by_ipr(evidence, fig01.COEXISTENCE)[HIGHEST]
-    corrupted, clean = (
-        np.flatnonzero(values < 0.9 * values[0])[0] for values in (curve.corrupted_accuracy, curve.clean_accuracy)
-    )
-    return float(curve.fraction_pruned[corrupted] - curve.fraction_pruned[clean])
+    return fraction_to_lose(curve, "corrupted_accuracy") - fraction_to_lose(curve, "clean_accuracy")
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:

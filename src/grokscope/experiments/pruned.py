@@ -1,12 +1,15 @@
 """Networks of an experiment without their neurons of low, or of high, IPR."""
 
+import math
 from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Table
 from grokscope.experiments.tables import from_rows
-from grokscope.measure import PruningCurve, pruning_curves, pruning_orders
+from grokscope.measure import PruningCurve, pruning_curves, pruning_orders, random_order
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
@@ -31,6 +34,21 @@ def _by_ipr(store: Path, run_id: str) -> dict[str, PruningCurve]:
 
 
 _ORDERS = (LOWEST, HIGHEST)
+
+
+def at_random(evidence: Evidence, spec: RunSpec, orders: int = 5) -> list[PruningCurve]:
+    """The curves of a network for some random orders."""
+    result = evidence.network(spec)
+    weights = result.trained_weights()
+    chosen = [random_order(len(weights["U"]), number) for number in range(orders)]
+    return pruning_curves(weights, result.spec.model, result.dataset(), chosen, result.spec.training.loss)
+
+
+def fraction_to_lose(curve: PruningCurve, quantity: str) -> float:
+    """The fraction of neurons gone when an accuracy is a tenth lower than at first; NaN if it never is."""
+    values = getattr(curve, quantity)
+    lower = np.flatnonzero(values < 0.9 * values[0])
+    return float(curve.fraction_pruned[lower[0]]) if len(lower) else math.nan
 
 
 def place_at(curve: PruningCurve, fraction: float) -> int:

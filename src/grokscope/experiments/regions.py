@@ -69,6 +69,11 @@ def share_gain(more: Iterable[Panel], less: Iterable[Panel], outcomes: Collectio
     return shares[0] - shares[1] if any(shares) else math.nan
 
 
+def share_grown(diagram: PhaseDiagram, outcomes: Collection[str]) -> float:
+    """By how much the last panel of a diagram has a larger share of the outcomes than the first."""
+    return share_of(diagram.panels[-1:], outcomes) - share_of(diagram.panels[:1], outcomes)
+
+
 def _share(found: Iterable[str | None], outcomes: Collection[str]) -> float:
     known = [outcome for outcome in found if outcome is not None]
     return sum(outcome in outcomes for outcome in known) / len(known) if known else math.nan

@@ -14,6 +14,7 @@ from grokscope.measure.pruning import (
     measure_pruning,
     pruning_curves,
     pruning_orders,
+    random_order,
 )
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
@@ -45,6 +46,7 @@ __all__ = [
     "output_waves",
     "pruning_curves",
     "pruning_orders",
+    "random_order",
     "take_measurement",
     "training_events",
     "why_no_relation",

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
 from grokscope.plots.phase_diagram import axis_label, draw_phases, label_ticks, panel_title, phase_handles
-from grokscope.plots.runs import draw_ipr_histogram
+from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
 from grokscope.sweep.diagram import PhaseDiagram
 
@@ -21,7 +21,7 @@ def draw_phase_diagrams(
 ) -> Figure:
     """One row for each diagram: its panels, then an IPR histogram for each network that stands beside it.
 
-    What the histograms have outlined is said in `draw_ipr_histogram`.
+    The histograms of a row share their axis, to be compared. What they have outlined is said in `draw_ipr_histogram`.
     """
     networks = [list(row.items()) for row in beside] or [[] for _ in diagrams]
     abreast = max(len(d.panels) + len(row) for d, row in zip(diagrams, networks, strict=True))
@@ -38,8 +38,9 @@ def draw_phase_diagrams(
             if diagram.rows:
                 label = axis_label(diagram.rows)
                 grid[row, 0].set_ylabel(f"{names[row]}\n{label}" if names else label)
+            limit = shared_ipr_limit(result for _, result in results)
             for place, (title, result) in enumerate(results, start=len(diagram.panels)):
-                draw_ipr_histogram(grid[row, place], result, outline)
+                draw_ipr_histogram(grid[row, place], result, outline, limit=limit)
                 grid[row, place].set(title=title, ylabel="neurons")
             for unused in grid[row, len(diagram.panels) + len(results) :]:
                 unused.remove()

@@ -158,6 +158,12 @@ def ipr_limit(values: Iterable[npt.NDArray[np.float64]]) -> float:
     return next((limit for limit in _IPR_LIMITS if largest <= limit), 1.0)
 
 
+def shared_ipr_limit(results: Iterable[RunResult]) -> float:
+    """The nearest end of an axis that has room for all neurons of several networks, at both of their ends."""
+    ends = [spectra for result in results for spectra in (result.neurons, result.outputs) if spectra]
+    return ipr_limit(spectra.neuron_ipr[~spectra.dead] for spectra in ends)
+
+
 def draw_norm_scales(axes: Axes, result: RunResult, ends: Sequence[str] = ("input", "output")) -> None:
     """|γ_k| of a norm against the IPR of the neuron that it scales, at the input and, of a deep network, the output."""
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))

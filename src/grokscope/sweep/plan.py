@@ -135,6 +135,11 @@ class Plan:
         """Which axis is the seeds, if there is one."""
         return next((i for i, axis in enumerate(self.axes) if axis.fields == (SEED,)), None)
 
+    @property
+    def seed_count(self) -> int:
+        """How many seeds every cell has."""
+        return 1 if self.seed_axis is None else len(self.axes[self.seed_axis])
+
     # ---- changes from the command line --------------------------------------------------------------------------
 
     def with_fields(self, texts: Mapping[str, str]) -> "Plan":
