@@ -81,6 +81,11 @@ class RunResult:
             raise GrokscopeError(f"the pair {pair} is not allowed: m and n are 0 … {p - 1}")
         return attention_patterns(model, self.trained_weights(), pair)
 
+    @property
+    def outcome(self) -> str:
+        """The name of its phase, or Diverged."""
+        return self.phase.label if self.phase else "Diverged"
+
     def describe(self) -> str:
         """The phase and the numbers behind it, in plain words."""
         if self.phase is None:

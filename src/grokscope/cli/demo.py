@@ -66,7 +66,7 @@ def _table(results: list[RunResult]) -> Table:
         row = result.final
         table.add_row(
             f"{result.spec.optimizer.weight_decay:g}",
-            result.phase.label if result.phase else "diverged",
+            result.outcome,
             *(
                 f"{accuracy:.3f}"
                 for accuracy in (

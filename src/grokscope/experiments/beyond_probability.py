@@ -16,17 +16,17 @@ from grokscope.sweep.plan import Axis, Plan
 
 SEEDS = 20
 WEIGHT_DECAYS = (0, 5)
-_DECAY_AXIS = Axis(("optimizer.weight_decay",), tuple((decay,) for decay in WEIGHT_DECAYS))
+_DECAY_AXIS = Axis.over("optimizer.weight_decay", WEIGHT_DECAYS)
 # So wide, because in the smaller networks of another scale the boundaries lie at less corruption and more data.
 CORRUPTION = Plan(
     "beyond-line-xi",
     RunSpec().updated({"task.data_fraction": 0.5}),
-    (Axis(("task.corruption",), tuple((round(0.025 * i, 3),) for i in range(25))), _DECAY_AXIS),
+    (Axis.over("task.corruption", (round(0.025 * i, 3) for i in range(25))), _DECAY_AXIS),
 ).with_seeds(SEEDS)
 DATA = Plan(
     "beyond-line-alpha",
     RunSpec().updated({"task.corruption": 0.35}),
-    (Axis(("task.data_fraction",), tuple((round(0.3 + 0.025 * i, 3),) for i in range(25))), _DECAY_AXIS),
+    (Axis.over("task.data_fraction", (round(0.3 + 0.025 * i, 3) for i in range(25))), _DECAY_AXIS),
 ).with_seeds(SEEDS)
 LIKELY, UNLIKELY = 0.9, 0.1
 

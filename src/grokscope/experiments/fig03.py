@@ -7,20 +7,19 @@ import numpy as np
 
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.regions import GENERALISING, INVERTING, Region, boundary_shift, region, share_of_these
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagram, draw_phase_diagrams
+from grokscope.plots import draw_phase_diagrams
 from grokscope.sweep.plan import Axis, Plan
 
-DATA_FRACTIONS = Axis(("task.data_fraction",), tuple((round(0.1 + 0.05 * i, 2),) for i in range(17)))
-CORRUPTIONS = Axis(("task.corruption",), tuple((round(0.05 * i, 2),) for i in range(19)))
-WEIGHT_DECAY = Plan(
-    "fig3a", axes=(DATA_FRACTIONS, CORRUPTIONS, Axis(("optimizer.weight_decay",), ((0,), (5,), (15,), (20,))))
-)
-DROPOUT = Plan("fig3b", axes=(DATA_FRACTIONS, CORRUPTIONS, Axis(("model.dropout",), ((0,), (0.3,), (0.6,), (0.9,)))))
+DATA_FRACTIONS = Axis.over("task.data_fraction", (round(0.1 + 0.05 * i, 2) for i in range(17)))
+CORRUPTIONS = Axis.over("task.corruption", (round(0.05 * i, 2) for i in range(19)))
+WEIGHT_DECAY = Plan("fig3a", axes=(DATA_FRACTIONS, CORRUPTIONS, Axis.over("optimizer.weight_decay", (0, 5, 15, 20))))
+DROPOUT = Plan("fig3b", axes=(DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", (0, 0.3, 0.6, 0.9))))
 
 
 def needs(scale: Scale) -> Needs:
@@ -37,18 +36,13 @@ def draw(evidence: Evidence) -> Drawing:
 
 def half(name: str, plan: Plan, regularisation: str) -> Experiment:
     """One of the two diagrams alone: the other takes hours more at the paper's scale."""
-
-    def draw_half(evidence: Evidence) -> Drawing:
-        diagram = evidence.diagram(plan)
-        return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
-
     return Experiment(
         name=name,
         title=f"Phase diagrams with {regularisation}",
         caption="The phase in which a network ends, over the data fraction α and the corruption fraction ξ, for "
         f"growing {regularisation}.",
         needs=lambda scale: Needs(diagrams=(plan,)),
-        draw=draw_half,
+        draw=drawing_of(plan),
     )
 
 

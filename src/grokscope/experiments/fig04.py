@@ -41,7 +41,7 @@ def draw(evidence: Evidence) -> Drawing:
         for row, results in zip(grid, (decay, dropout), strict=True):
             for axes, (title, result) in zip(row, results.items(), strict=True):
                 draw_ipr_histogram(axes, result)
-                axes.set_title(f"{title}\n{result.phase.label if result.phase else 'Diverged'}")
+                axes.set_title(f"{title}\n{result.outcome}")
             row[0].set_ylabel("neurons")
     return Drawing(figure, tables.stacked(weight_decay=tables.neurons(decay), dropout=tables.neurons(dropout)))
 

@@ -26,7 +26,7 @@ def needs(scale: Scale) -> Needs:
 def draw(evidence: Evidence) -> Drawing:
     """One panel for each order."""
     result, curves = evidence.network(fig01.COEXISTENCE), by_ipr(evidence, fig01.COEXISTENCE)
-    title = result.phase.label if result.phase else ""
+    title = result.outcome
     figure = draw_prunings({title: curves}, result.dataset().corruption, until=_UNTIL)
     return Drawing(figure, curve_table({title: (result.run_id, curves)}, tuple(ACCURACIES)))
 

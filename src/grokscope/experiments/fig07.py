@@ -40,7 +40,7 @@ DEEP_MLP = RunSpec().updated(
 
 
 def _plan(name: str, base: RunSpec, decays: Sequence[float]) -> Plan:
-    axis = Axis((DECAY,), tuple((decay,) for decay in decays))
+    axis = Axis.over(DECAY, decays)
     return Plan(name, base, (DATA_FRACTIONS, CORRUPTIONS, axis)).with_seeds(_SEEDS)
 
 
@@ -78,8 +78,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def _title(result: RunResult) -> str:
-    outcome = result.phase.label if result.phase else "Diverged"
-    return f"weight decay {result.spec.optimizer.weight_decay:g}\n{outcome}"
+    return f"weight decay {result.spec.optimizer.weight_decay:g}\n{result.outcome}"
 
 
 LESS_TRANSFORMER, MORE_TRANSFORMER, LESS_MLP, MORE_MLP = specs()

@@ -2,9 +2,10 @@
 
 from grokscope.experiments import fig10
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.minibatches import diagram_plan, draw_diagram, inversion_gain
+from grokscope.experiments.diagrams import drawing_of
+from grokscope.experiments.evidence import Needs
+from grokscope.experiments.experiment import Experiment
+from grokscope.experiments.minibatches import diagram_plan, inversion_gain
 from grokscope.experiments.scale import Scale
 
 PLAN = diagram_plan("fig9", "batch")
@@ -15,11 +16,6 @@ def needs(scale: Scale) -> Needs:
     return Needs(diagrams=(PLAN,))
 
 
-def draw(evidence: Evidence) -> Drawing:
-    """The panels."""
-    return draw_diagram(evidence, PLAN)
-
-
 EXPERIMENT = Experiment(
     name="fig09",
     title="Phase diagrams with BatchNorm, by batch size",
@@ -27,7 +23,7 @@ EXPERIMENT = Experiment(
     "corruption fraction ξ, for three batch sizes. The number of steps and the learning rate change with the batch "
     "size so that all networks see equally many examples.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(PLAN),
     claims=(
         Claim(
             "batchnorm-inverts-more",

@@ -1,9 +1,10 @@
 """Figure 10: phase diagrams without any norm, for three batch sizes."""
 
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.minibatches import diagram_plan, draw_diagram
+from grokscope.experiments.experiment import Experiment
+from grokscope.experiments.minibatches import diagram_plan
 from grokscope.experiments.regions import GENERALISING, INVERTING, share_gain
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
@@ -15,11 +16,6 @@ _SMALL, _MIDDLE, _LARGE = 0, 1, 2  # panels
 def needs(scale: Scale) -> Needs:
     """One diagram of three panels."""
     return Needs(diagrams=(PLAN,))
-
-
-def draw(evidence: Evidence) -> Drawing:
-    """The panels."""
-    return draw_diagram(evidence, PLAN)
 
 
 def _growth(evidence: Evidence, phases: tuple[Phase, ...], smaller: int, larger: int) -> float:
@@ -35,7 +31,7 @@ EXPERIMENT = Experiment(
     "the corruption fraction ξ, for three batch sizes. The number of steps and the learning rate change with the batch "
     "size so that all networks see equally many examples.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(PLAN),
     claims=(
         Claim(
             "small-batches-invert",

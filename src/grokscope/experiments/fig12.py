@@ -49,7 +49,7 @@ def _picture(results: dict[str, RunResult]) -> Figure:
         limit = shared_ipr_limit(results.values())
         for axes, (name, result) in zip(grid.flat, results.items(), strict=True):
             draw_ipr_histogram(axes, result, "before", limit=limit)
-            axes.set_title(f"{name}\n{result.phase.label if result.phase else 'Diverged'}")
+            axes.set_title(f"{name}\n{result.outcome}")
         for axes in grid[:, 0]:
             axes.set_ylabel("dimensions of the embedding")
     return figure

@@ -23,7 +23,7 @@ _SELECTED = {"task.data_fraction": 0.9, "task.corruption": 0.1}
 def plan(scale: Scale) -> Plan:
     """A panel for each dropout, the first being one of Figure 7; only none and the most of it if not at full scale."""
     shown = DROPOUTS if scale.full else (DROPOUTS[0], DROPOUTS[-1])
-    axis = Axis(("model.dropout",), tuple((dropout,) for dropout in shown))
+    axis = Axis.over("model.dropout", shown)
     return Plan("fig13", LESS_TRANSFORMER, (DATA_FRACTIONS, CORRUPTIONS, axis))
 
 
@@ -49,8 +49,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def _title(result: RunResult) -> str:
-    outcome = result.phase.label if result.phase else "Diverged"
-    return f"dropout {result.spec.model.dropout:g}\n{outcome}"
+    return f"dropout {result.spec.model.dropout:g}\n{result.outcome}"
 
 
 def _networks(scale: Scale) -> Needs:

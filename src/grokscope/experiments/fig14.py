@@ -16,7 +16,7 @@ from grokscope.sweep.plan import Axis, Plan
 
 _PARAMETERIZATION = "model.parameterization"
 # The weight decay with which Figure 7's network inverts fully, so the standard panel is one of that figure.
-DIAGRAM = Plan("fig14", MORE_MLP, (DATA_FRACTIONS, CORRUPTIONS, Axis((_PARAMETERIZATION,), (("standard",), ("lazy",)))))
+DIAGRAM = Plan("fig14", MORE_MLP, (DATA_FRACTIONS, CORRUPTIONS, Axis.over(_PARAMETERIZATION, ("standard", "lazy"))))
 STANDARD, LAZY = (MORE_MLP.updated({_PARAMETERIZATION: name}) for name in ("standard", "lazy"))
 
 
@@ -34,8 +34,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def _title(result: RunResult) -> str:
-    outcome = result.phase.label if result.phase else "Diverged"
-    return f"{result.spec.model.parameterization}\n{outcome}"
+    return f"{result.spec.model.parameterization}\n{result.outcome}"
 
 
 def _ratio(lazy: float, standard: float) -> float:

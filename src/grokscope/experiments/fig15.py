@@ -44,7 +44,7 @@ def draw(evidence: Evidence) -> Drawing:
     """Its curve, the IPR at both ends, and |γ| against the IPR at both ends."""
     result = evidence.network(SPEC)
     panels = {
-        result.phase.label if result.phase else "Diverged": partial(_draw_curve, result=result),
+        result.outcome: partial(_draw_curve, result=result),
         "neurons": partial(draw_ipr_histogram, result=result),
         "first BatchNorm": partial(_draw_scales, result=result, end="input"),
         "last BatchNorm": partial(_draw_scales, result=result, end="output"),

@@ -5,24 +5,18 @@ from collections.abc import Callable
 from statistics import median
 
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.regions import panel_at
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagram
 
 
 def needs(scale: Scale) -> Needs:
     """The diagram of Figure 3(a)."""
     return Needs(diagrams=(WEIGHT_DECAY,))
-
-
-def draw(evidence: Evidence) -> Drawing:
-    """Train accuracy, test accuracy and phase, one below the other."""
-    diagram = evidence.diagram(WEIGHT_DECAY)
-    return Drawing(draw_phase_diagram(diagram, accuracies=True), diagram.to_columns())
 
 
 def _median(
@@ -46,7 +40,7 @@ EXPERIMENT = Experiment(
     caption="The diagrams of Figure 3 (a) with the accuracies that they are made from: on the training labels, wrong "
     "ones included, and on the test set. Cells whose phase is inferred have none.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(WEIGHT_DECAY, accuracies=True),
     claims=(
         Claim(
             "memorization-guesses",

@@ -21,12 +21,12 @@ DROPOUTS = (0, 0.6, 0.9)
 WEIGHT_DECAY = Plan(
     "fig26a",
     BASE,
-    (DATA_FRACTIONS, CORRUPTIONS, Axis(("optimizer.weight_decay",), tuple((decay,) for decay in DECAYS))),
+    (DATA_FRACTIONS, CORRUPTIONS, Axis.over("optimizer.weight_decay", DECAYS)),
 )
 DROPOUT = Plan(
     "fig26b",
     BASE,
-    (DATA_FRACTIONS, CORRUPTIONS, Axis(("model.dropout",), tuple((dropout,) for dropout in DROPOUTS))),
+    (DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", DROPOUTS)),
 )
 
 

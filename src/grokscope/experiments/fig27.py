@@ -1,14 +1,14 @@
 """Figure 27: phase diagrams of ReLU networks with weight decay."""
 
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay
 from grokscope.experiments.fig03 import WEIGHT_DECAY as QUADRATIC
 from grokscope.experiments.regions import GENERALISING, INVERTING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagram
 from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
@@ -17,19 +17,13 @@ DECAYS = (0, 5, 15, 20)  # those of Figure 3, as the paper states none
 RELU = Plan(
     "fig27",
     BASE,
-    (DATA_FRACTIONS, CORRUPTIONS, Axis(("optimizer.weight_decay",), tuple((decay,) for decay in DECAYS))),
+    (DATA_FRACTIONS, CORRUPTIONS, Axis.over("optimizer.weight_decay", DECAYS)),
 )
 
 
 def needs(scale: Scale) -> Needs:
     """One diagram."""
     return Needs(diagrams=(RELU,))
-
-
-def draw(evidence: Evidence) -> Drawing:
-    """One panel for each weight decay."""
-    diagram = evidence.diagram(RELU)
-    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
 
 
 def _difference(evidence: Evidence, weight_decay: float) -> float:
@@ -43,7 +37,7 @@ EXPERIMENT = Experiment(
     title="Phase diagrams of ReLU networks, with weight decay",
     caption="As Figure 3 (a), with ReLU in place of the square.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(RELU),
     claims=(
         Claim(
             "relu-weight-decay",

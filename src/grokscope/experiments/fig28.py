@@ -1,19 +1,19 @@
 """Figure 28: phase diagrams of ReLU networks with dropout."""
 
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.diagrams import drawing_of
+from grokscope.experiments.evidence import Needs
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_dropout
 from grokscope.experiments.fig03 import DROPOUT as QUADRATIC
 from grokscope.experiments.fig27 import BASE
 from grokscope.experiments.regions import INVERTING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagram
 from grokscope.sweep.plan import Axis, Plan
 
 # The paper states no values. These are Figure 3's but for the last, so 0.6 is what serves quadratic networks best.
-RELU = Plan("fig28", BASE, (DATA_FRACTIONS, CORRUPTIONS, Axis(("model.dropout",), ((0,), (0.3,), (0.6,)))))
+RELU = Plan("fig28", BASE, (DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", (0, 0.3, 0.6))))
 
 
 def needs(scale: Scale) -> Needs:
@@ -21,18 +21,12 @@ def needs(scale: Scale) -> Needs:
     return Needs(diagrams=(RELU,))
 
 
-def draw(evidence: Evidence) -> Drawing:
-    """One panel for each dropout."""
-    diagram = evidence.diagram(RELU)
-    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
-
-
 EXPERIMENT = Experiment(
     name="fig28",
     title="Phase diagrams of ReLU networks, with dropout",
     caption="As Figure 3 (b), with ReLU in place of the square.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(RELU),
     claims=(
         Claim(
             "relu-dropout-confuses",

@@ -1,13 +1,13 @@
 """Figure 29: phase diagrams of quadratic networks that are ten times as wide."""
 
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, WEIGHT_DECAY, with_decay
 from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagram
 from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
@@ -16,19 +16,13 @@ DECAYS = (0, 15)  # of Figure 3's: none, and the one with which most networks ge
 WIDE = Plan(
     "fig29",
     RunSpec().updated({"model.width": WIDTH}),
-    (DATA_FRACTIONS, CORRUPTIONS, Axis(("optimizer.weight_decay",), tuple((decay,) for decay in DECAYS))),
+    (DATA_FRACTIONS, CORRUPTIONS, Axis.over("optimizer.weight_decay", DECAYS)),
 )
 
 
 def needs(scale: Scale) -> Needs:
     """One diagram."""
     return Needs(diagrams=(WIDE,))
-
-
-def draw(evidence: Evidence) -> Drawing:
-    """One panel for each weight decay."""
-    diagram = evidence.diagram(WIDE)
-    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
 
 
 def _coexistence(evidence: Evidence, plan: Plan) -> float:
@@ -46,7 +40,7 @@ EXPERIMENT = Experiment(
     title="Phase diagrams of wide quadratic networks",
     caption="As Figure 3 (a), with N = 5000 neurons, or as many as the scale allows.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(WIDE),
     claims=(
         Claim(
             "wide-no-partial-inversion",

@@ -1,33 +1,27 @@
 """Figure 30: phase diagrams of ReLU networks that are ten times as wide."""
 
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay
 from grokscope.experiments.fig27 import BASE, RELU
 from grokscope.experiments.fig29 import DECAYS, WIDTH
 from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.plots import draw_phase_diagram
 from grokscope.sweep.plan import Axis, Plan
 
 WIDE = Plan(
     "fig30",
     BASE.updated({"model.width": WIDTH}),
-    (DATA_FRACTIONS, CORRUPTIONS, Axis(("optimizer.weight_decay",), tuple((decay,) for decay in DECAYS))),
+    (DATA_FRACTIONS, CORRUPTIONS, Axis.over("optimizer.weight_decay", DECAYS)),
 )
 
 
 def needs(scale: Scale) -> Needs:
     """One diagram."""
     return Needs(diagrams=(WIDE,))
-
-
-def draw(evidence: Evidence) -> Drawing:
-    """One panel for each weight decay."""
-    diagram = evidence.diagram(WIDE)
-    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
 
 
 def _gain(evidence: Evidence, *outcomes: str) -> float:
@@ -41,7 +35,7 @@ EXPERIMENT = Experiment(
     title="Phase diagrams of wide ReLU networks",
     caption="As Figure 27, with N = 5000 neurons, or as many as the scale allows.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(WIDE),
     claims=(
         Claim(
             "wide-relu-better",

@@ -1,15 +1,15 @@
 """Figure 31: phase diagrams of modular multiplication."""
 
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig01 import FULL
 from grokscope.experiments.fig03 import WEIGHT_DECAY as ADDITION
 from grokscope.experiments.fig03 import with_decay
 from grokscope.experiments.regions import GENERALISING, agreement
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_spectra
-from grokscope.plots import draw_phase_diagram
 from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Plan
 
@@ -21,12 +21,6 @@ NETWORK = FULL.updated({"task.operation": "multiply"})
 def needs(scale: Scale) -> Needs:
     """One diagram of four panels."""
     return Needs(diagrams=(MULTIPLICATION,))
-
-
-def draw(evidence: Evidence) -> Drawing:
-    """One panel for each weight decay."""
-    diagram = evidence.diagram(MULTIPLICATION)
-    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
 
 
 def _agreement(evidence: Evidence) -> float:
@@ -46,7 +40,7 @@ EXPERIMENT = Experiment(
     title="Phase diagrams of modular multiplication",
     caption="As Figure 3 (a), for the rule z = mn mod p.",
     needs=needs,
-    draw=draw,
+    draw=drawing_of(MULTIPLICATION),
     claims=(
         Claim(
             "multiplication-same-phases",

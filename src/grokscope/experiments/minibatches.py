@@ -10,7 +10,7 @@ from grokscope.experiments.experiment import Drawing
 from grokscope.experiments.fig03 import CORRUPTIONS, DATA_FRACTIONS
 from grokscope.experiments.regions import INVERTING, share_gain
 from grokscope.phases import GUESSING_MARGIN, HIGH_ACCURACY, Phase
-from grokscope.plots import draw_curves, draw_phase_diagram
+from grokscope.plots import draw_curves
 from grokscope.spec import Norm, RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
@@ -28,12 +28,6 @@ def diagram_plan(name: str, norm: Norm) -> Plan:
     # Measuring every 50 steps would take longer than the 64 000 small steps themselves, and only the end is shown.
     base = RunSpec().updated({"model.norm": norm, "training.measure_every": 500})
     return Plan(name, base, (DATA_FRACTIONS, CORRUPTIONS, _BATCHES))
-
-
-def draw_diagram(evidence: Evidence, plan: Plan) -> Drawing:
-    """One of Figures 9 to 11."""
-    diagram = evidence.diagram(plan)
-    return Drawing(draw_phase_diagram(diagram), diagram.to_columns())
 
 
 def inversion_gain(evidence: Evidence, more: Plan, less: Plan) -> float:

@@ -41,7 +41,7 @@ def draw(evidence: Evidence) -> Drawing:
             f"{result.final.test_accuracy:.3f}",
             _DEFINITIONS[phase][1],
             f"{result.final.train_accuracy:.3f}",
-            result.phase.label if result.phase else "diverged",
+            result.outcome,
             setting_of(result.spec),
         )
         for phase, result in results.items()

@@ -58,8 +58,7 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         if marks:
             labels = [_EVENTS[name][0] for name, event in events.events().items() if event.step is not None]
             figure.legend(marks, labels, loc="outside lower center", ncols=len(marks))
-        outcome = result.phase.label if result.phase else "Diverged"
-        figure.suptitle(f"{title}\n{outcome}", fontsize=11, fontweight="bold")
+        figure.suptitle(f"{title}\n{result.outcome}", fontsize=11, fontweight="bold")
     return figure
 
 

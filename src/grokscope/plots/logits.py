@@ -37,9 +37,8 @@ def draw_logits(result: RunResult, table: LogitTable, shown: Int64Array, logits:
             if place % abreast == 0:
                 axes.set_ylabel("logit")
         _draw_margins(figure.add_subplot(grid[-1, :]), table)
-        outcome = result.phase.label if result.phase else ""
         name = "the analytic network" if result.engine == "analytic" else settings_line(result)
-        figure.suptitle(f"{name}: {outcome}", fontweight="bold", fontsize=11)
+        figure.suptitle(f"{name}: {result.outcome}", fontweight="bold", fontsize=11)
         if first is not None:
             handles, labels = first.get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=2)

@@ -50,7 +50,7 @@ def _draw_accuracies(axes: Axes, results: Mapping[str, RunResult]) -> None:
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":", zorder=3)
     # Beside the panel, where no bar is.
     axes.text(1.01, clean, "1 − ξ", transform=axes.get_yaxis_transform(), va="center", color="0.4", fontsize=8.5)
-    phases = [result.phase.label if result.phase else "Diverged" for result in results.values()]
+    phases = [result.outcome for result in results.values()]
     labels = [f"{decay}\n{_SHORT.get(phase, phase)}" for decay, phase in zip(results, phases, strict=True)]
     axes.set_xticks(places, labels)
     axes.set_ylim(0, 1.03)

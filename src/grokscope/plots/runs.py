@@ -72,8 +72,7 @@ def _draw_columns(
                 draw(axes[row, column], result)
             axes[row, 0].set_ylabel(label)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
-            outcome = result.phase.label if result.phase else "Diverged"
-            axes[0, column].set_title(f"{_wrapped(title)}\n{outcome}")
+            axes[0, column].set_title(f"{_wrapped(title)}\n{result.outcome}")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
     return figure

@@ -45,10 +45,9 @@ def draw_spectrum(
         _draw_residuals(figure.add_subplot(grid[1, 0]), waves, operation)
         _draw_weights(figure, grid[1, 1:3], result, waves, before, neurons)
         _draw_curve(figure.add_subplot(grid[1, 3]), result)
-        outcome = result.phase.label if result.phase else ""
         size = f"{result.spec.model.width} neurons, {operation} mod {result.spec.task.modulus}"
         name = f"analytic network, {size}" if result.engine == "analytic" else settings_line(result)
-        figure.suptitle(f"{name}: {outcome}", fontweight="bold", fontsize=12)
+        figure.suptitle(f"{name}: {result.outcome}", fontweight="bold", fontsize=12)
     return figure
 
 

@@ -22,7 +22,7 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,15 @@ class Axis:
     fields: tuple[str, ...]
     points: tuple[tuple[object, ...], ...]  # one value for each field
 
+    @classmethod
+    def over(cls, path: str, values: Iterable[object]) -> "Axis":
+        """One field and its values.
+
+        >>> Axis.over("model.dropout", (0, 0.3)).points
+        ((0,), (0.3,))
+        """
+        return cls((path,), tuple((value,) for value in values))
+
     def __len__(self) -> int:
         return len(self.points)
 
@@ -54,7 +63,7 @@ class Axis:
     def thinned(self, count: int) -> "Axis":
         """`count` of the points, evenly spaced, both ends included.
 
-        >>> Axis(("training.seed",), tuple((i,) for i in range(17))).thinned(5).points
+        >>> Axis.over("training.seed", range(17)).thinned(5).points
         ((0,), (4,), (8,), (12,), (16,))
         """
         if count == 1:
@@ -180,7 +189,7 @@ class Plan:
             raise SpecError(f"--seeds = {count} is not allowed: at most {MOST_RUNS:,} runs are allowed")
         before = self.axes[self.seed_axis].points[0][0] if self.seed_axis is not None else self.base.training.seed
         first = int(str(before))
-        seeds = Axis((SEED,), tuple((first + i,) for i in range(count)))
+        seeds = Axis.over(SEED, range(first, first + count))
         return replace(self, axes=(*(axis for axis in self.axes if axis.fields != (SEED,)), seeds))
 
     # ---- in files and in the store ------------------------------------------------------------------------------

@@ -1,0 +1,18 @@
+"""Figures that are one phase diagram."""
+
+from collections.abc import Callable
+
+from grokscope.experiments.evidence import Evidence
+from grokscope.experiments.experiment import Drawing
+from grokscope.plots import draw_phase_diagram
+from grokscope.sweep.plan import Plan
+
+
+def drawing_of(plan: Plan, *, accuracies: bool = False) -> Callable[[Evidence], Drawing]:
+    """What draws a diagram: its panels, and above them the accuracies behind them if these are wanted."""
+
+    def draw(evidence: Evidence) -> Drawing:
+        diagram = evidence.diagram(plan)
+        return Drawing(draw_phase_diagram(diagram, accuracies=accuracies), diagram.to_columns())
+
+    return draw
