@@ -8,11 +8,10 @@ from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.pruned import LOWEST, by_ipr
 from grokscope.experiments.scale import Scale
-from grokscope.measure import pruning_curves, pruning_orders
 from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import draw_prunable
-from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
 PERIODIC = 0.5  # IPR below which a neuron is counted as one that memorises
@@ -64,42 +63,34 @@ def needs(scale: Scale) -> Needs:
     )
 
 
-def prunable(result: RunResult) -> Prunable:
+def prunable(evidence: Evidence, network: RunSpec) -> Prunable:
     """Prune a network, without training it again."""
-    weights, dataset = result.trained_weights(), result.dataset()
+    result = evidence.network(network)
     assert result.neurons is not None
     low = float((~(result.neurons.neuron_ipr >= PERIODIC)).mean())
     if result.final.test_accuracy < HIGH_ACCURACY:  # no accuracy to keep
         return Prunable(math.nan, low)
-    order = pruning_orders(weights, dataset.operation)["lowest_ipr"]
-    (curve,) = pruning_curves(weights, result.spec.model, dataset, [order])
-    return Prunable(curve.prunable / result.spec.model.width, low)
+    return Prunable(by_ipr(evidence, network)[LOWEST].prunable / result.spec.model.width, low)
 
 
 def draw(evidence: Evidence) -> Drawing:
     """A panel for each field."""
-    results = {
+    found = {
         path: {
-            decay: {value: evidence.network(spec(path, value, decay)) for value in values}
+            decay: {value: prunable(evidence, spec(path, value, decay)) for value in values}
             for decay in decays(evidence.scale)
         }
         for path, values in varied(evidence.scale).items()
     }
-    found = {
-        path: {decay: {value: prunable(one) for value, one in by_value.items()} for decay, by_value in by_decay.items()}
-        for path, by_decay in results.items()
-    }
-    return Drawing(draw_prunable(found), _table(results, found))
+    return Drawing(draw_prunable(found), _table(evidence, found))
 
 
-def _table(
-    results: dict[str, dict[float, dict[object, RunResult]]], found: dict[str, dict[float, dict[object, Prunable]]]
-) -> Table:
+def _table(evidence: Evidence, found: dict[str, dict[float, dict[object, Prunable]]]) -> Table:
     rows = [
-        (path, value, decay, one, found[path][decay][value])
-        for path, by_decay in results.items()
+        (path, value, decay, evidence.network(spec(path, value, decay)), each)
+        for path, by_decay in found.items()
         for decay, by_value in by_decay.items()
-        for value, one in by_value.items()
+        for value, each in by_value.items()
     ]
     return {
         "field": [path for path, *_ in rows],
@@ -113,7 +104,7 @@ def _table(
 
 
 def _fraction(evidence: Evidence, path: str, value: object) -> float:
-    return prunable(evidence.network(spec(path, value))).fraction
+    return prunable(evidence, spec(path, value)).fraction
 
 
 def _grows(evidence: Evidence) -> float:
@@ -127,7 +118,7 @@ def _against_addition(operation: str) -> Callable[[Evidence], float]:
 def _over_networks(evidence: Evidence, measure: Callable[[Prunable], float]) -> float:
     """The least over all networks without weight decay that generalise; NaN if none does."""
     every = [
-        prunable(evidence.network(spec(path, value)))
+        prunable(evidence, spec(path, value))
         for path, values in varied(evidence.scale).items()
         for value in values
     ]

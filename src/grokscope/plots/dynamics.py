@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from grokscope.measure import Ledger, Measurement, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import INPUT_COLOR, STYLE
+from grokscope.plots.pruning import LOSSES
 from grokscope.plots.runs import draw_accuracies, draw_columns
 from grokscope.result import RunResult
 
@@ -19,7 +20,6 @@ _EVENTS = {  # label, colour, line
     "forgot": ("forgot", "#000000", (0, (2, 2))),
     "collapsed": ("norms collapsed", "0.5", "-"),
 }
-_LOSSES = {"train_loss": ("train", "#0072B2", "-"), "test_loss": ("test", "#D55E00", "-")}
 MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
     "norm_u": ("‖U‖", "#0072B2", "-"),
     "norm_v": ("‖V‖", "#F0E442", ":"),
@@ -37,7 +37,7 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         accuracies, losses, sizes, periodicity = figure.subplots(2, 2, sharex=True).flat
         draw_accuracies(accuracies, result)
         accuracies.set_ylabel("accuracy")
-        draw_columns(losses, result.curve, _LOSSES, "loss")
+        draw_columns(losses, result.curve, LOSSES, "loss")
         if _decades(result.curve) >= 1:  # within a decade a logarithmic axis has no readable ticks
             losses.set_yscale("log")
         draw_columns(sizes, result.curve, norms, "Frobenius norm")
