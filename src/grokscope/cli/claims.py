@@ -15,10 +15,9 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
-    check_engines,
     describe_work,
     gather,
-    open_if_there,
+    plan_work,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -28,10 +27,8 @@ from grokscope.cli.options import (
     WorkersOption,
     note,
 )
-from grokscope.cli.running import worker_count
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.store import Store
-from grokscope.sweep.local import sweep_engine
 
 if TYPE_CHECKING:
     from grokscope.experiments.claim import Claim, Finding
@@ -74,26 +71,17 @@ def claims(
 
     grokscope claims --no-run --scale paper --out ledger.md
     """
-    from grokscope.experiments.evidence import best_scale
-    from grokscope.experiments.scale import scales_of
-
     chosen = _chosen(only)
-    scales = scales_of(scale, grid=grid, seeds=seeds)
     for path in out or ():
         if path.suffix not in (".md", ".json"):
             raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .md or .json")
-    count = worker_count(workers, sweep_engine(engine, device))
-    before = open_if_there(store)
-    checked = [(claim, best_scale(claim.needs, scales, before)) for claim in chosen]
-    wanted = [(claim.needs(its_scale), its_scale) for claim, its_scale in checked]
-    check_engines(wanted, engine, device)
+    needs = [claim.needs for claim in chosen]
+    work = plan_work(needs, scale, grid, seeds, store, workers, engine, device, refine=refine)
     if dry_run:
-        describe_work(wanted, store, count, engine, device)
+        describe_work(work)
         return
-    opened = Store(store)
-    if not no_run:
-        gather(wanted, opened, count, engine, device, refine=refine)
-    examine_claims(checked, opened, out or (), as_json=as_json)
+    opened = Store(store) if no_run else gather(work)
+    examine_claims(list(zip(chosen, work.scales, strict=True)), opened, out or (), as_json=as_json)
 
 
 def _chosen(only: Sequence[str] | None) -> "list[Claim]":

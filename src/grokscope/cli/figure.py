@@ -15,10 +15,9 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
-    check_engines,
     describe_work,
     gather,
-    open_if_there,
+    plan_work,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -29,10 +28,8 @@ from grokscope.cli.options import (
     help_without_command,
     store_flag,
 )
-from grokscope.cli.running import worker_count
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
-from grokscope.sweep.local import sweep_engine
 
 if TYPE_CHECKING:
     from grokscope.experiments.claim import Claim
@@ -152,26 +149,19 @@ def _make(
 ) -> None:
     """Do what is missing, draw the figures, and check the claims."""
     from grokscope.cli.claims import examine_claims
-    from grokscope.experiments.evidence import best_scale
-    from grokscope.experiments.scale import scales_of
 
     for experiment in chosen:
         if experiment.unavailable:
             raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
-    count = worker_count(workers, sweep_engine(engine, device))
-    scales = scales_of(scale, grid=grid, seeds=seeds)
-    before = open_if_there(path)
-    figures = [(experiment, best_scale(experiment.needs, scales, before)) for experiment in chosen]
-    checked = [(claim, best_scale(claim.needs, scales, before)) for claim in claims]
-    wanted = [(experiment.needs(its_scale), its_scale) for experiment, its_scale in figures]
-    wanted += [(claim.needs(its_scale), its_scale) for claim, its_scale in checked]
-    check_engines(wanted, engine, device)
+    needs = [*(experiment.needs for experiment in chosen), *(claim.needs for claim in claims)]
+    work = plan_work(needs, scale, grid, seeds, path, workers, engine, device, refine=refine)
     if dry_run:
-        describe_work(wanted, path, count, engine, device)
+        describe_work(work)
         return
     _check_directory(out)
-    opened = Store(path)
-    gather(wanted, opened, count, engine, device, refine=refine)
+    opened = gather(work)
+    figures = zip(chosen, work.scales[: len(chosen)], strict=True)
+    checked = list(zip(claims, work.scales[len(chosen) :], strict=True))
     missing = [
         experiment.name
         for experiment, its_scale in figures
