@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.integration.processes import grokscope, start, wait_until
 
 from grokscope import Store
 from grokscope.experiments.fig01 import specs
+from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import TINY
 
 TINY_SCALE = ("--scale", "tiny")
@@ -43,6 +45,16 @@ def test_a_dry_run_makes_nothing(tmp_path: Path) -> None:
     assert "fig3a-tiny" in said
     assert "In all about" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_failed_cells_of_a_diagram_are_to_do(tmp_path: Path) -> None:
+    store = Store(tmp_path / "grokscope-runs")
+    for spec in TINY.diagram(WEIGHT_DECAY).specs():
+        store.save_failure(spec, "killed", "killed")
+    said = grokscope("figure", "fig03a", *TINY_SCALE, "--dry-run", cwd=tmp_path).stdout
+    assert re.search(r"fig3a-tiny +36 runs, 0 in the store, 36 to do", said)
+    claims = json.loads(grokscope("claims", "--only", "fig03", *TINY_SCALE, "--no-run", "--json", cwd=tmp_path).stdout)
+    assert {claim["verdict"] for claim in claims["claims"]} == {"not run"}
 
 
 def test_claims_run_what_is_missing_and_answer_in_numbers(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def plan_work(
 
 def describe_work(work: Work) -> None:
     """What would be run, and how long it would take, as measured now on a few steps."""
-    from grokscope.experiments.evidence import missing_networks
+    from grokscope.experiments.evidence import known_cells, missing_networks
 
     store = open_if_there(work.path)
     jobs: list[tuple[str, int, list[RunSpec], bool]] = []
@@ -104,8 +104,8 @@ def describe_work(work: Work) -> None:
         jobs.append(("networks", len(work.specs), missing, True))
     for plan in work.plans:
         unique = {spec.run_id: spec for spec in plan.specs()}
-        left = [cell.run_id for cell in store.outcomes(unique) if cell.outcome is None] if store else list(unique)
-        jobs.append((plan.name, len(unique), [unique[run_id] for run_id in left], False))
+        left = [cell.run_id for cell in known_cells(store, plan) if cell.outcome is None] if store else unique
+        jobs.append((plan.name, len(unique), [unique[run_id] for run_id in dict.fromkeys(left)], False))
     total = size = 0.0
     for name, count, missing, weights in jobs:
         seconds = estimated_seconds(missing, work.engine, work.device) / work.workers
