@@ -5,12 +5,15 @@ import json
 import os
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.integration.processes import grokscope, start, wait_until
+from tests.synthetic import synthetic_result
 
 from grokscope import Store
+from grokscope.experiments.evidence import missing_places
 from grokscope.experiments.fig01 import specs
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import TINY
@@ -79,6 +82,51 @@ def test_claims_of_the_theory_hold_without_a_run(tmp_path: Path) -> None:
     only = "corrections-vanish,gradient-formula,frequencies-suffice"
     said = json.loads(grokscope("claims", "--only", only, *TINY_SCALE, "--json", cwd=tmp_path).stdout)
     assert said["verdicts"]["holds"] == 3, said
+
+
+def refined_paper_diagram(path: Path) -> Store:
+    """Figure 3(a) as `--scale paper --refine` leaves it where every network memorises: a coarse grid of it."""
+    store = Store(path)
+    specs = list(WEIGHT_DECAY.specs())
+    made_up = synthetic_result(TINY.network(specs[0]))
+    while places := missing_places(store, WEIGHT_DECAY):
+        for place in places:
+            store.save(replace(made_up, spec=specs[place]))
+    store.record_sweep(WEIGHT_DECAY.name, WEIGHT_DECAY.to_dict(), [spec.run_id for spec in specs], refined=True)
+    return store
+
+
+def test_the_best_of_a_refined_diagram_is_what_is_there(tmp_path: Path) -> None:
+    store = refined_paper_diagram(tmp_path / "grokscope-runs")
+    runs = len(store.all())
+    assert 0 < runs < 400
+    for options in (("--scale", "best"), ("--scale", "paper", "--refine")):
+        said = grokscope("figure", "fig03a", *options, "--dry-run", cwd=tmp_path).stdout
+        assert re.search(rf"fig3a +1292 runs, {runs} in the store, {1292 - runs} inferred, 0 to do", said)
+        assert "fewer" not in said
+    grokscope("figure", "fig03a", "--scale", "best", cwd=tmp_path)
+    assert len(store.all()) == runs
+    assert [sweep.refined for sweep in store.sweeps()] == [True]
+    caption = (tmp_path / "grokscope-figures" / "fig03a.txt").read_text()
+    assert "Made with: grokscope figure fig03a --scale paper --refine\n" in caption
+
+
+def test_a_figure_of_all_cells_leaves_a_refined_diagram_one_that_infers(tmp_path: Path) -> None:
+    """If it is interrupted, `phase-diagram` shows what it showed before and not fewer cells."""
+    store, plan = Store(tmp_path / "grokscope-runs"), TINY.diagram(WEIGHT_DECAY)
+    store.record_sweep(plan.name, plan.to_dict(), [spec.run_id for spec in plan.specs()], refined=True)
+    grokscope("figure", "fig03a", *TINY_SCALE, cwd=tmp_path)
+    assert len(store.all()) == plan.size
+    assert [sweep.refined for sweep in store.sweeps()] == [True]
+
+
+def test_a_dry_run_with_refine_says_that_it_is_at_most(tmp_path: Path) -> None:
+    store = refined_paper_diagram(tmp_path / "grokscope-runs")
+    spec = next(WEIGHT_DECAY.specs())  # a corner: nothing around it says what it is
+    store.delete(spec.run_id)
+    said = grokscope("figure", "fig03a", "--scale", "paper", "--refine", "--dry-run", cwd=tmp_path).stdout
+    assert f"{1292 - len(store.all())} to do" in said
+    assert "With --refine it will be fewer runs" in said
 
 
 # What a worker imports before anything else: one of Figure 1's networks cannot be trained.

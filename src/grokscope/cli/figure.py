@@ -162,11 +162,7 @@ def _make(
     opened = gather(work)
     figures = zip(chosen, work.scales[: len(chosen)], strict=True)
     checked = list(zip(claims, work.scales[len(chosen) :], strict=True))
-    missing = [
-        experiment.name
-        for experiment, its_scale in figures
-        if not _draw(experiment, its_scale, opened, out, _command(experiment, its_scale, path, refine=refine))
-    ]
+    missing = [experiment.name for experiment, its_scale in figures if not _draw(experiment, its_scale, opened, out)]
     if checked:
         examine_claims(checked, opened, [out / "claims.md", out / "claims.json"])
     if missing:
@@ -176,14 +172,9 @@ def _make(
         )
 
 
-def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: bool) -> str:
-    flags = f"{scale.flags()}{' --refine' if refine else ''}{store_flag(store)}"
-    return f"grokscope figure {experiment.name}{flags}"
-
-
-def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, command: str) -> bool:
+def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path) -> bool:
     """Write the files of a figure; False if runs are missing."""
-    from grokscope.experiments.captions import caption
+    from grokscope.experiments.captions import caption, command
     from grokscope.experiments.evidence import Evidence
     from grokscope.experiments.tables import rounded
     from grokscope.plots import save_figure
@@ -197,7 +188,8 @@ def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, com
         if ending == ".png":
             typer.echo(f"Figure: {shown}")
     write_table(out / f"{experiment.name}.csv", rounded(drawing.data))
-    (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
+    made_with = command(experiment, evidence) + store_flag(store.path)
+    (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, made_with), encoding="utf-8")
     return True
 
 

@@ -4,14 +4,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from grokscope.cli.live import duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
-from grokscope.cli.running import run_plan, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, run_plan, worker_count
 from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
 from grokscope.spec import RunSpec
@@ -63,6 +63,7 @@ class Work:
     engine: str
     device: str
     refine: bool
+    best: bool  # of what is there: a diagram that is complete but for cells that can be inferred stays as it is
 
 
 def plan_work(
@@ -79,7 +80,7 @@ def plan_work(
 ) -> Work:
     """What the command line asks for; an engine or a device that cannot do it is refused before anything is made."""
     from grokscope.experiments.evidence import best_scale, together
-    from grokscope.experiments.scale import scales_of
+    from grokscope.experiments.scale import BEST, scales_of
 
     engine = sweep_engine(engine, device)
     scales = scales_of(scale, grid=grid, seeds=seeds)
@@ -90,30 +91,43 @@ def plan_work(
     models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
     for spec in models.values():
         check_engine(engine, device, spec)
-    return Work(chosen, specs, plans, path, count, engine, device, refine)
+    return Work(chosen, specs, plans, path, count, engine, device, refine, scale == BEST)
 
 
 def describe_work(work: Work) -> None:
     """What would be run, and how long it would take, as measured now on a few steps."""
-    from grokscope.experiments.evidence import known_cells, missing_networks
+    from grokscope.experiments.evidence import cells_to_run, missing_networks
 
     store = open_if_there(work.path)
-    jobs: list[tuple[str, int, list[RunSpec], bool]] = []
+    jobs: list[_Job] = []
     if work.specs:
         missing = missing_networks(store, work.specs) if store else work.specs
-        jobs.append(("networks", len(work.specs), missing, True))
+        jobs.append(_Job("networks", len(work.specs), len(work.specs) - len(missing), missing, weights=True))
     for plan in work.plans:
-        unique = {spec.run_id: spec for spec in plan.specs()}
-        left = [cell.run_id for cell in known_cells(store, plan) if cell.outcome is None] if store else unique
-        jobs.append((plan.name, len(unique), [unique[run_id] for run_id in dict.fromkeys(left)], False))
+        runs = {spec.run_id: spec for spec in plan.specs()}
+        done = sum(cell.outcome not in (None, "failed") for cell in store.outcomes(runs)) if store else 0
+        missing = cells_to_run(store, plan, inferring=work.refine or work.best) if store else list(runs.values())
+        jobs.append(_Job(plan.name, len(runs), done, missing, weights=False))
     total = size = 0.0
-    for name, count, missing, weights in jobs:
-        seconds = estimated_seconds(missing, work.engine, work.device) / work.workers
+    for job in jobs:
+        seconds = estimated_seconds(job.missing, work.engine, work.device) / work.workers
         total += seconds
-        size += estimated_bytes(missing, weights=weights)
-        took = f", about {duration(seconds)}" if missing else ""
-        typer.echo(f"{name:20} {count:5} runs, {count - len(missing)} in the store, {len(missing)} to do{took}")
+        size += estimated_bytes(job.missing, weights=job.weights)
+        inferred = job.runs - job.done - len(job.missing)
+        known = f"{job.done} in the store" + (f", {inferred} inferred" if inferred else "")
+        took = f", about {duration(seconds)}" if job.missing else ""
+        typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {len(job.missing)} to do{took}")
     typer.echo(f"In all about {duration(total)} with {work.workers} workers, and {size / 1e6:.3g} MB")
+    if work.refine and any(job.missing and not job.weights for job in jobs):
+        typer.echo(FEWER_WITH_REFINE)
+
+
+class _Job(NamedTuple):
+    name: str
+    runs: int
+    done: int
+    missing: list[RunSpec]
+    weights: bool  # whether they are kept: those of single networks
 
 
 def open_if_there(path: Path) -> Store | None:
@@ -161,13 +175,16 @@ def _run_networks(specs: list[RunSpec], store: Store, work: Work) -> None:
 
 
 def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
-    from grokscope.experiments.evidence import missing_places
+    from grokscope.experiments.evidence import cells_to_run, missing_places
 
+    if work.best and not missing_places(store, plan):
+        return
     specs = list(plan.specs())
-    run_ids = [spec.run_id for spec in specs]
-    store.record_sweep(plan.name, plan.to_dict(), run_ids, refined=work.refine)
+    # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
+    refined = work.refine or any(sweep.refined for sweep in store.sweeps() if sweep.name == plan.name)
+    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
     store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
-    if missing_places(store, plan) if work.refine else any(cell.outcome is None for cell in store.outcomes(run_ids)):
+    if cells_to_run(store, plan, inferring=work.refine):
         note(title)
         _end_if(run_plan(store, plan, specs, work.workers, work.engine, work.device, refined=work.refine))
 

@@ -12,6 +12,8 @@ from grokscope.sweep.diagram import wanted_places
 from grokscope.sweep.local import available_cores
 from grokscope.sweep.plan import Plan
 
+FEWER_WITH_REFINE = "With --refine it will be fewer runs: how many shows only while it runs."
+
 
 def worker_count(text: str, engine: str) -> int:
     """How many processes, from what the command line says."""

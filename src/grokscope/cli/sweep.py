@@ -18,7 +18,7 @@ from grokscope.cli.options import (
     note,
     store_flag,
 )
-from grokscope.cli.running import run_plan, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, run_plan, worker_count
 from grokscope.engines import check_engine
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec
@@ -174,7 +174,7 @@ def _describe(
         typer.echo(f"Time: about {duration(seconds)} with {workers} workers, as measured now on a few steps")
         typer.echo(f"Disk: about {size / 1e6:.3g} MB")
     if refining:
-        typer.echo("With --refine it will be fewer runs: how many shows only while it runs.")
+        typer.echo(FEWER_WITH_REFINE)
 
 
 def _run(

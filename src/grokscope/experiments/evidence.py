@@ -101,6 +101,16 @@ def missing_places(store: Store, plan: Plan) -> list[int]:
     return wanted_places(plan, known_cells(store, plan))
 
 
+def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
+    """The runs of a diagram that are to be done, each once. If cells may be inferred these are at most the ones that
+    will be run, and none if all can be.
+    """
+    if inferring and not missing_places(store, plan):
+        return []
+    cells = zip(plan.specs(), known_cells(store, plan), strict=True)
+    return list({spec.run_id: spec for spec, cell in cells if cell.outcome is None}.values())
+
+
 def known_cells(store: Store, plan: Plan) -> list[CellOutcome]:
     """What became of every cell of a diagram. A failure says nothing about the network, so its cell is to be run."""
     cells = store.outcomes(spec.run_id for spec in plan.specs())
