@@ -157,9 +157,30 @@ def test_a_figure_whose_runs_failed_is_named_and_the_others_are_drawn(tmp_path: 
     done = grokscope("figure", "fig01", "analytic", *TINY_SCALE, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert "no such luck" in done.stderr
-    assert "not drawn, because some of their runs failed: fig01" in done.stderr
+    assert "not drawn: fig01, because 1 of its runs failed: `grokscope status` says why" in done.stderr
     assert (tmp_path / "grokscope-figures" / "analytic.png").exists()
     assert not (tmp_path / "grokscope-figures" / "fig01.png").exists()
+
+
+def test_a_network_that_diverged_costs_its_own_figure_only(tmp_path: Path) -> None:
+    store = Store(tmp_path / "grokscope-runs")
+    for spec in map(TINY.network, specs()):
+        diverged = spec.optimizer.weight_decay == 15
+        result = synthetic_result(spec)
+        store.save(
+            replace(result, status="diverged", diverged_step=3, phase=None, weights=None) if diverged else result,
+            weights=True,
+        )
+    done = grokscope("reproduce", "fig01", "analytic", *TINY_SCALE, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert re.search(r"not drawn: fig01, because run \w+ diverged at step 3", done.stderr)
+    assert "Traceback" not in done.stderr
+    out = tmp_path / "grokscope-figures"
+    assert not (out / "fig01.png").exists()
+    assert (out / "analytic.png").exists()
+    verdicts = {claim["id"]: claim["verdict"] for claim in json.loads((out / "claims.json").read_text())["claims"]}
+    assert verdicts["full-inversion"] == "inconclusive"
+    assert "corrections-vanish" in verdicts
 
 
 def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:

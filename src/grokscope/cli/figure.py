@@ -162,27 +162,33 @@ def _make(
     opened = gather(work)
     figures = zip(chosen, work.scales[: len(chosen)], strict=True)
     checked = list(zip(claims, work.scales[len(chosen) :], strict=True))
-    missing = [experiment.name for experiment, its_scale in figures if not _draw(experiment, its_scale, opened, out)]
+    not_drawn = {
+        experiment.name: reason
+        for experiment, its_scale in figures
+        if (reason := _draw(experiment, its_scale, opened, out))
+    }
     if checked:
         examine_claims(checked, opened, [out / "claims.md", out / "claims.json"])
-    if missing:
-        raise GrokscopeError(
-            f"not drawn, because some of their runs failed: {', '.join(missing)}; "
-            f"`grokscope status{store_flag(path)}` says why, and the same command tries them again"
-        )
+    if not_drawn:
+        reasons = "; ".join(f"{name}, because {reason}" for name, reason in not_drawn.items())
+        raise GrokscopeError(f"not drawn: {reasons}")
 
 
-def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path) -> bool:
-    """Write the files of a figure; False if runs are missing."""
+def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path) -> str:
+    """Write the files of a figure; if that cannot be, why."""
     from grokscope.experiments.captions import caption, command
-    from grokscope.experiments.evidence import Evidence
+    from grokscope.experiments.evidence import DivergedError, Evidence
     from grokscope.experiments.tables import rounded
     from grokscope.plots import save_figure
 
     evidence = Evidence(store, scale)
-    if evidence.missing(experiment.needs(scale)):
-        return False
-    drawing = experiment.draw(evidence)
+    if missing := evidence.missing(experiment.needs(scale)):
+        status = f"grokscope status{store_flag(store.path)}"
+        return f"{missing} of its runs failed: `{status}` says why, and the same command tries them again"
+    try:
+        drawing = experiment.draw(evidence)
+    except DivergedError as error:
+        return str(error)
     for ending in (".png", ".pdf"):
         shown = save_figure(drawing.figure, out / f"{experiment.name}{ending}")
         if ending == ".png":
@@ -190,7 +196,7 @@ def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path) -> 
     write_table(out / f"{experiment.name}.csv", rounded(drawing.data))
     made_with = command(experiment, evidence) + store_flag(store.path)
     (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, made_with), encoding="utf-8")
-    return True
+    return ""
 
 
 def _check_directory(out: Path) -> None:
