@@ -3,6 +3,7 @@
 import pytest
 
 from grokscope.errors import GrokscopeError
+from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import PAPER, QUICK, TINY, scales_of
 from grokscope.spec import RunSpec
@@ -68,3 +69,11 @@ def test_a_grid_is_two_numbers(grid: str) -> None:
 def test_an_unknown_scale_names_the_known_ones() -> None:
     with pytest.raises(GrokscopeError, match="tiny, quick, paper, best"):
         scales_of("full")
+
+
+@pytest.mark.parametrize("name", ["fig13", "fig32", "beyond-modulus", "beyond-prunable"])
+def test_fewer_seeds_and_cells_of_the_papers_scale_keep_its_sizes_and_panels(name: str) -> None:
+    needs = EXPERIMENTS[name].needs
+    (fewer,) = scales_of("paper", grid="5x5", seeds=1)
+    assert needs(fewer) == needs(PAPER)
+    assert needs(fewer) != needs(QUICK)

@@ -87,8 +87,8 @@ class Scale:
 
     @property
     def full(self) -> bool:
-        """Whether it is the paper's own; figures that vary sizes themselves vary them less if not."""
-        return self.networks is None and self.seeds is None
+        """Whether it is the paper's own, if with fewer cells or seeds; else figures that vary sizes vary them less."""
+        return self.name == "paper"
 
     def network(self, spec: RunSpec, seed: int = 0) -> RunSpec:
         """A single network of the paper at this scale."""
@@ -103,8 +103,8 @@ class Scale:
             axes, base = tuple(map(size.axis, axes)), size.spec(base)
         most = self._most(plan)
         axes = tuple(_thinned(axis, most.get(axis.fields[0])) for axis in axes)
-        name = plan.name if self.name == "paper" else f"{plan.name}-{self.name}"
-        if self.name == "paper" and axes != plan.axes:  # a grid that was asked for
+        name = plan.name if self.full else f"{plan.name}-{self.name}"
+        if self.full and axes != plan.axes:  # a grid that was asked for
             name += f"-{'x'.join(str(len(axis)) for axis in axes if axis.fields[0] in GRID)}"
         return replace(plan, name=name, base=base, axes=axes)
 
