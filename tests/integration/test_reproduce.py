@@ -226,6 +226,32 @@ def test_a_directory_that_cannot_be_written_is_refused_before_training(tmp_path:
     assert not (tmp_path / "grokscope-runs").exists()
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="a directory that is there and takes no files, even from root")
+def test_a_directory_that_takes_no_files_is_refused_before_training(tmp_path: Path) -> None:
+    done = grokscope("figure", "fig01", *TINY_SCALE, "--out", "/proc", cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert "cannot write /proc/fig01.png" in done.stderr
+    assert not (tmp_path / "grokscope-runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (("claims", "--only", "fig01", "--out", "out/ledger.md"), "out/ledger.md"),
+        (("figure", "fig01", "--out", "out"), "out/fig01.txt"),
+        (("reproduce", "fig01", "--out", "out"), "out/claims.json"),
+    ],
+)
+def test_a_file_that_is_a_directory_is_refused_before_training(
+    arguments: tuple[str, ...], path: str, tmp_path: Path
+) -> None:
+    (tmp_path / path).mkdir(parents=True)
+    done = grokscope(*arguments, *TINY_SCALE, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert f"cannot write {path}: it is a directory" in done.stderr
+    assert not (tmp_path / "grokscope-runs").exists()
+
+
 def test_a_sweep_that_wants_weights_trains_again_what_was_stored_without(tmp_path: Path) -> None:
     arguments = ("sweep", "fig3a", "--grid", "2x2", "--set", "task.modulus=11", "--set", "model.width=24",
                  "--set", "training.steps=20", "--set", "optimizer.weight_decay=0")  # fmt: skip

@@ -27,6 +27,7 @@ from grokscope.cli.options import (
     WorkersOption,
     note,
 )
+from grokscope.cli.outputs import check_writable, write_text
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.store import Store
 
@@ -80,6 +81,7 @@ def claims(
     if dry_run:
         describe_work(work)
         return
+    check_writable(out or ())
     opened = Store(store) if no_run else gather(work)
     examine_claims(list(zip(chosen, work.scales, strict=True)), opened, out or (), as_json=as_json)
 
@@ -121,12 +123,7 @@ def examine_claims(
         typer.echo(", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(findings).items() if count))
     for path in out:
         content = f"{text}\n" if path.suffix == ".json" else ledger_markdown(findings)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
-        note(f"Ledger: {path.resolve()}")
+        note(f"Ledger: {write_text(path, content)}")
 
 
 def _table(findings: "Sequence[Finding]") -> Table:

@@ -28,6 +28,7 @@ from grokscope.cli.options import (
     help_without_command,
     store_flag,
 )
+from grokscope.cli.outputs import check_writable, write_text
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 
@@ -158,7 +159,9 @@ def _make(
     if dry_run:
         describe_work(work)
         return
-    _check_directory(out)
+    ledgers = [out / "claims.md", out / "claims.json"]
+    files = [out / f"{experiment.name}{ending}" for experiment in chosen for ending in (".png", ".pdf", ".csv", ".txt")]
+    check_writable([*files, *ledgers] if claims else files)
     opened = gather(work)
     figures = zip(chosen, work.scales[: len(chosen)], strict=True)
     checked = list(zip(claims, work.scales[len(chosen) :], strict=True))
@@ -168,7 +171,7 @@ def _make(
         if (reason := _draw(experiment, its_scale, opened, out))
     }
     if checked:
-        examine_claims(checked, opened, [out / "claims.md", out / "claims.json"])
+        examine_claims(checked, opened, ledgers)
     if not_drawn:
         reasons = "; ".join(f"{name}, because {reason}" for name, reason in not_drawn.items())
         raise GrokscopeError(f"not drawn: {reasons}")
@@ -195,13 +198,5 @@ def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path) -> 
             typer.echo(f"Figure: {shown}")
     write_table(out / f"{experiment.name}.csv", rounded(drawing.data))
     made_with = command(experiment, evidence) + store_flag(store.path)
-    (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, made_with), encoding="utf-8")
+    write_text(out / f"{experiment.name}.txt", caption(experiment, evidence, made_with))
     return ""
-
-
-def _check_directory(out: Path) -> None:
-    """Refuse a place that cannot be written to before hours of work are done for it."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GrokscopeError(f"--out = {str(out)!r} is not allowed: {error.strerror or error}") from None
