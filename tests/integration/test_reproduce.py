@@ -120,6 +120,16 @@ def test_a_figure_of_all_cells_leaves_a_refined_diagram_one_that_infers(tmp_path
     assert [sweep.refined for sweep in store.sweeps()] == [True]
 
 
+def test_a_sweep_of_other_settings_does_not_lose_its_name_silently(tmp_path: Path) -> None:
+    store, plan = Store(tmp_path / "grokscope-runs"), TINY.diagram(WEIGHT_DECAY)
+    other = plan.with_fields({"optimizer.weight_decay": "5"})
+    store.record_sweep(plan.name, other.to_dict(), [spec.run_id for spec in other.specs()], refined=False)
+    said = grokscope("figure", "fig03a", *TINY_SCALE, cwd=tmp_path).stderr
+    assert "The store has a sweep fig3a-tiny with other settings" in said
+    assert len(store.cells(plan.name)) == plan.size
+    assert "other settings" not in grokscope("figure", "fig03a", *TINY_SCALE, cwd=tmp_path).stderr
+
+
 def test_a_dry_run_with_refine_says_that_it_is_at_most(tmp_path: Path) -> None:
     store = refined_paper_diagram(tmp_path / "grokscope-runs")
     spec = next(WEIGHT_DECAY.specs())  # a corner: nothing around it says what it is

@@ -55,6 +55,26 @@ def test_a_grid_that_was_asked_for_is_in_the_name_and_in_the_flags() -> None:
     assert scale.seed_count(3) == 2
 
 
+def test_diagrams_that_differ_have_names_that_differ() -> None:
+    seeded = Plan("fig7a", axes=(*WEIGHT_DECAY.axes[:2], Axis(("training.seed",), ((0,), (1,), (2,)))))
+    line = Plan("line", axes=(WEIGHT_DECAY.axes[0], Axis(("training.seed",), tuple((i,) for i in range(40)))))
+
+    def name(plan: Plan, scale: str, grid: str | None = None, seeds: int | None = None) -> str:
+        return scales_of(scale, grid=grid, seeds=seeds)[0].diagram(plan).name
+
+    assert name(WEIGHT_DECAY, "paper") == name(WEIGHT_DECAY, "paper", "17x19", seeds=2) == "fig3a"
+    assert name(WEIGHT_DECAY, "paper", "9x10") == "fig3a-9x10"
+    assert name(WEIGHT_DECAY, "quick") == name(WEIGHT_DECAY, "quick", "5x5", seeds=3) == "fig3a-quick"
+    assert name(WEIGHT_DECAY, "tiny") == "fig3a-tiny"
+    assert name(WEIGHT_DECAY, "quick", "3x3") == "fig3a-quick-3x3"
+    assert name(seeded, "paper", seeds=1) == "fig7a-seeds1"
+    assert name(seeded, "paper", seeds=2) == "fig7a-seeds2"
+    assert name(seeded, "paper", "9x10", seeds=2) == "fig7a-9x10-seeds2"
+    assert name(seeded, "quick", seeds=1) == "fig7a-quick"
+    assert name(line, "quick", "3x3") == "line-quick"
+    assert name(line, "quick", seeds=1) == "line-quick-seeds1"
+
+
 def test_a_grid_is_never_finer_than_the_papers() -> None:
     (scale,) = scales_of("paper", grid="99x99")
     assert [len(axis) for axis in scale.diagram(WEIGHT_DECAY).axes] == [17, 19, 4]

@@ -11,7 +11,7 @@ import typer
 from grokscope.cli.live import duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
-from grokscope.cli.running import FEWER_WITH_REFINE, run_plan, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
 from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
 from grokscope.spec import RunSpec
@@ -182,7 +182,7 @@ def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
     specs = list(plan.specs())
     # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
     refined = work.refine or any(sweep.refined for sweep in store.sweeps() if sweep.name == plan.name)
-    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
+    record_plan(store, plan, specs, refined=refined, keep_both="another --store keeps both")
     store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
     if cells_to_run(store, plan, inferring=work.refine):
         note(title)

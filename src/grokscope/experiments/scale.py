@@ -101,18 +101,20 @@ class Scale:
         axes, base = plan.axes, plan.base
         if size := self._size(base, self.diagrams):
             axes, base = tuple(map(size.axis, axes)), size.spec(base)
-        most = self._most(plan)
-        axes = tuple(_thinned(axis, most.get(axis.fields[0])) for axis in axes)
-        name = plan.name if self.full else f"{plan.name}-{self.name}"
-        if self.full and axes != plan.axes:  # a grid that was asked for
-            name += f"-{'x'.join(str(len(axis)) for axis in axes if axis.fields[0] in GRID)}"
-        return replace(plan, name=name, base=base, axes=axes)
+        thinned, usual = (_thinned(axes, scale.most_points(plan)) for scale in (self, SCALES[self.name]))
+        parts = [plan.name] if self.full else [plan.name, self.name]
+        # Stored sweeps are told apart by name, so it says what was asked for instead of the scale's own.
+        for word, fields in (("", GRID), ("seeds", (SEED,))):
+            own = [axis for axis in thinned if axis.fields[0] in fields]
+            if own != [axis for axis in usual if axis.fields[0] in fields]:
+                parts.append(word + "x".join(str(len(axis)) for axis in own))
+        return replace(plan, name="-".join(parts), base=base, axes=thinned)
 
     def _size(self, spec: RunSpec, usual: Size | None) -> Size | None:
         costly = not spec.model.two_layer and spec.training.batch_size is None
         return self.deep or usual if costly else usual
 
-    def _most(self, plan: Plan) -> dict[str, int | None]:
+    def most_points(self, plan: Plan) -> dict[str, int | None]:
         """How many points the axes of data fraction, corruption and seeds may have."""
         alpha, xi = GRID
         fields = [axis.fields for axis in plan.axes]
@@ -136,10 +138,17 @@ class Scale:
         return wanted if self.seeds is None else min(wanted, self.seeds)
 
 
-def _thinned(axis: Axis, most: int | None) -> Axis:
-    if most is None or most >= len(axis):
-        return axis
-    return replace(axis, points=axis.points[:most]) if axis.fields == (SEED,) else axis.thinned(most)
+def _thinned(axes: tuple[Axis, ...], most_points: Mapping[str, int | None]) -> tuple[Axis, ...]:
+    """Axes with at most so many points: evenly spaced ones, but the first seeds."""
+    thinned = []
+    for axis in axes:
+        most = most_points.get(axis.fields[0])
+        if most is None or most >= len(axis):
+            thinned.append(axis)
+        else:
+            first = replace(axis, points=axis.points[:most])
+            thinned.append(first if axis.fields == (SEED,) else axis.thinned(most))
+    return tuple(thinned)
 
 
 TINY = Scale(
