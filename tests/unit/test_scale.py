@@ -55,6 +55,27 @@ def test_a_grid_that_was_asked_for_is_in_the_name_and_in_the_flags() -> None:
     assert scale.seed_count(3) == 2
 
 
+def test_flags_give_the_scale_back() -> None:
+    for scale in ("tiny", "quick", "paper"):
+        for grid in (None, "3x3", "5x5"):
+            for seeds in (None, 1, 2):
+                (changed,) = scales_of(scale, grid=grid, seeds=seeds)
+                words = changed.flags().split()
+                flags = dict(zip(words[::2], words[1::2], strict=True))
+                again = scales_of(
+                    flags["--scale"],
+                    grid=flags.get("--grid"),
+                    seeds=int(flags["--seeds"]) if "--seeds" in flags else None,
+                )
+                assert again == [changed]
+
+
+def test_what_best_falls_back_to_is_quick_as_it_was_asked_for() -> None:
+    assert scales_of("best") == [PAPER, QUICK]
+    (paper, quick) = scales_of("paper", grid="3x3", seeds=2) + scales_of("quick", grid="3x3", seeds=2)
+    assert scales_of("best", grid="3x3", seeds=2) == [PAPER, paper, quick]
+
+
 def test_diagrams_that_differ_have_names_that_differ() -> None:
     seeded = Plan("fig7a", axes=(*WEIGHT_DECAY.axes[:2], Axis(("training.seed",), ((0,), (1,), (2,)))))
     line = Plan("line", axes=(WEIGHT_DECAY.axes[0], Axis(("training.seed",), tuple((i,) for i in range(40)))))

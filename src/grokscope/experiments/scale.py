@@ -131,7 +131,8 @@ class Scale:
         """
         own = SCALES[self.name]
         grid = f" --grid {self.grid[0]}x{self.grid[1]}" if self.grid and self.grid != own.grid else ""
-        return f" --scale {self.name}{grid}{f' --seeds {self.seeds}' if self.seeds != own.seeds else ''}"
+        same_seeds = (self.seeds, self.line_seeds) == (own.seeds, own.line_seeds)
+        return f" --scale {self.name}{grid}{'' if same_seeds else f' --seeds {self.seeds}'}"
 
     def seed_count(self, wanted: int) -> int:
         """How many seeds to use where the paper, or a claim, wants so many."""
@@ -182,18 +183,18 @@ BEST = "best"
 def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> list[Scale]:
     """The scale of this name, with another grid or number of seeds if they are given.
 
-    "best" has several: the paper's own, then the paper's with this grid and seeds, then quick. Of these the first is
+    "best" has several: the paper's own, then the paper's and quick with this grid and seeds. Of these the first is
     meant that a store has all runs of, and the last if it has of none.
 
-    >>> [scale.grid for scale in scales_of("best", grid="9x10")]
-    [None, (9, 10), (5, 5)]
+    >>> [(scale.name, scale.grid) for scale in scales_of("best", grid="9x10")]
+    [('paper', None), ('paper', (9, 10)), ('quick', (9, 10))]
     """
     if name not in (*SCALES, BEST):
         raise GrokscopeError(f"--scale = {name!r} is not allowed: must be one of {', '.join((*SCALES, BEST))}")
     if name != BEST:
         return [_changed(SCALES[name], grid, seeds)]
-    asked = [] if grid is None and seeds is None else [_changed(PAPER, grid, seeds)]
-    return [PAPER, *asked, QUICK]
+    asked = (_changed(scale, grid, seeds) for scale in (PAPER, QUICK))
+    return list(dict.fromkeys((PAPER, *asked)))
 
 
 def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:
