@@ -13,6 +13,7 @@ from tests.integration.processes import grokscope, start, wait_until
 from tests.synthetic import synthetic_result
 
 from grokscope import Store
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.evidence import missing_places
 from grokscope.experiments.fig01 import specs
 from grokscope.experiments.fig03 import WEIGHT_DECAY
@@ -76,6 +77,22 @@ def test_claims_run_what_is_missing_and_answer_in_numbers(tmp_path: Path) -> Non
     assert claims["coexistence"]["verdict"] == ("holds" if rows[0].test_accuracy >= 0.9 <= corrupted[0] else "fails")
     page = (tmp_path / "ledger.md").read_text()
     assert all(name in page for name in claims)
+
+
+def test_claims_are_chosen_by_the_names_that_figures_have(tmp_path: Path) -> None:
+    def chosen(only: str) -> list[str]:
+        said = grokscope("claims", "--only", only, *TINY_SCALE, "--no-run", "--json", cwd=tmp_path).stdout
+        return [claim["id"] for claim in json.loads(said)["claims"]]
+
+    figure_1 = [claim.id for claim in EXPERIMENTS["fig01"].claims]
+    assert chosen("fig1") == chosen("fig01") == figure_1
+    assert chosen(" two-peaks, fig1") == ["two-peaks", *figure_1]
+    assert not list(tmp_path.iterdir())  # nothing is run, so there is nothing to store
+
+
+def test_the_list_of_figures_names_all_claims(tmp_path: Path) -> None:
+    words = grokscope("figures", "list", cwd=tmp_path).stdout.replace(",", " ").split()
+    assert {*EXPERIMENTS, *CLAIMS} <= set(words)
 
 
 def test_claims_of_the_theory_hold_without_a_run(tmp_path: Path) -> None:
@@ -215,7 +232,9 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
         (("figure", "fig01", "--grid", "9"), "must be two numbers"),
         (("figure", "fig01", "--workers", "0"), "--workers"),
         (("figure", "fig01", "--engine", "magic"), "magic"),
-        (("claims", "--only", "coexistence,nothing"), "there is no claim 'nothing'"),
+        (("claims", "--only", "coexistence,nothing"), "there is no claim or figure 'nothing'"),
+        (("claims", "--only", "coexistense"), "did you mean 'coexistence'"),
+        (("claims", "--only", "fig25"), "there are no claims about fig25"),
         (("claims", "--out", "ledger.txt"), "must end in .md or .json"),
         (("reproduce", "fig99"), "there is no figure"),
     ],

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,7 @@ from grokscope.cli.gathering import (
     SeedsOption,
     describe_work,
     gather,
+    open_if_there,
     plan_work,
 )
 from grokscope.cli.options import (
@@ -82,24 +84,30 @@ def claims(
         describe_work(work)
         return
     check_writable(out or ())
-    opened = Store(store) if no_run else gather(work)
-    examine_claims(list(zip(chosen, work.scales, strict=True)), opened, out or (), as_json=as_json)
+    checked = list(zip(chosen, work.scales, strict=True))
+    with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
+        opened = (open_if_there(store) or Store(nothing)) if no_run else gather(work)
+        examine_claims(checked, opened, out or (), as_json=as_json)
 
 
 def _chosen(only: Sequence[str] | None) -> "list[Claim]":
-    from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+    from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS, experiment_called
 
     chosen: dict[str, Claim] = {} if only else dict(CLAIMS)
-    for name in (name for names in only or () for name in names.split(",")):
+    for name in (name.strip() for names in only or () for name in names.split(",")):
         if name in CLAIMS:
             chosen[name] = CLAIMS[name]
-        elif name in EXPERIMENTS:
-            chosen |= {claim.id: claim for claim in EXPERIMENTS[name].claims}
-        else:
-            known = [*CLAIMS, *EXPERIMENTS]
+            continue
+        try:
+            experiment = experiment_called(name)
+        except GrokscopeError:
+            nearest = did_you_mean(name, [*CLAIMS, *EXPERIMENTS])
             raise GrokscopeError(
-                f"there is no claim {name!r}{did_you_mean(name, known)}; `grokscope claims --no-run` lists them"
-            )
+                f"there is no claim or figure {name!r}: `grokscope figures list` has them all{nearest}"
+            ) from None
+        if not experiment.claims:
+            raise GrokscopeError(f"there are no claims about {experiment.name}; `grokscope figure` draws it")
+        chosen |= {claim.id: claim for claim in experiment.claims}
     return list(chosen.values())
 
 

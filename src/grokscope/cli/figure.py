@@ -50,7 +50,7 @@ def _figures(context: typer.Context) -> None:
 
 @figures.command("list")
 def list_figures() -> None:
-    """All names that `grokscope figure` knows.
+    """All names that `grokscope figure` knows, and below each those of its claims, for `grokscope claims --only`.
 
     [bold]Example[/bold]
 
@@ -60,10 +60,11 @@ def list_figures() -> None:
 
     table = RichTable(box=None)
     table.add_column("name", no_wrap=True)
-    table.add_column("what it shows")
-    table.add_column("claims", justify="right")
+    table.add_column("what it shows, and its claims")
     for experiment in EXPERIMENTS.values():
-        table.add_row(experiment.name, experiment.title, str(len(experiment.claims) or ""))
+        table.add_row(experiment.name, experiment.title)
+        if experiment.claims:
+            table.add_row("", f"[dim]{', '.join(claim.id for claim in experiment.claims)}[/dim]")
     Console().print(table)
 
 
