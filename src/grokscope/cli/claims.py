@@ -74,6 +74,8 @@ def claims(
 
     grokscope claims --no-run --scale paper --out ledger.md
     """
+    if as_json and dry_run:
+        raise GrokscopeError("--dry-run says in words what there is to do: leave out --json, or --dry-run")
     chosen = _chosen(only)
     for path in out or ():
         if path.suffix not in (".md", ".json"):
