@@ -1,6 +1,7 @@
 """`figure`, `claims` and `reproduce` as a user runs them: real runs of toy networks, real signals."""
 
 import csv
+import importlib
 import json
 import os
 import re
@@ -14,7 +15,9 @@ from tests.synthetic import synthetic_result
 
 from grokscope import Store
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import missing_places
+from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.fig01 import specs
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import TINY
@@ -59,6 +62,26 @@ def test_failed_cells_of_a_diagram_are_to_do(tmp_path: Path) -> None:
     assert re.search(r"fig3a-tiny +36 runs, 0 in the store, 36 to do", said)
     claims = json.loads(grokscope("claims", "--only", "fig03", *TINY_SCALE, "--no-run", "--json", cwd=tmp_path).stdout)
     assert {claim["verdict"] for claim in claims["claims"]} == {"not run"}
+
+
+def test_a_figure_is_made_once_however_often_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = importlib.import_module("grokscope.cli.figure")  # the package has a function of this name
+    made: list[tuple[list[str], list[str]]] = []
+
+    def make(chosen: list[Experiment], claims: list[Claim], *_: object, **__: object) -> None:
+        made.append(([experiment.name for experiment in chosen], [claim.id for claim in claims]))
+
+    monkeypatch.setattr(command, "_make", make)
+    command.figure(["fig1", "fig03a", "fig01"])
+    assert made.pop() == (["fig01", "fig03a"], [])
+    command.reproduce(["fig03a", "fig3"])
+    figures, claims = made.pop()
+    assert figures == ["fig03a", "fig03"]
+    assert sorted(claims) == sorted(claim.id for claim in EXPERIMENTS["fig03"].claims)
+    command.reproduce(["all"])
+    command.reproduce(["all", "fig1"])
+    assert made[0] == made[1]
+    assert made[0][1] == list(CLAIMS)
 
 
 def test_claims_run_what_is_missing_and_answer_in_numbers(tmp_path: Path) -> None:
@@ -236,7 +259,9 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
         (("claims", "--only", "coexistense"), "did you mean 'coexistence'"),
         (("claims", "--only", "fig25"), "there are no claims about fig25"),
         (("claims", "--out", "ledger.txt"), "must end in .md or .json"),
+        (("claims", "--json", "--dry-run"), "leave out --json, or --dry-run"),
         (("reproduce", "fig99"), "there is no figure"),
+        (("reproduce", "all", "fig99"), "there is no figure"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

@@ -97,10 +97,7 @@ def figure(
 
     grokscope figure fig05 fig06 --out pictures
     """
-    from grokscope.experiments.catalogue import experiment_called
-
-    chosen = [experiment_called(name) for name in dict.fromkeys(names)]
-    _make(chosen, (), scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
+    _make(_chosen(names), (), scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
 
 
 def reproduce(
@@ -126,12 +123,36 @@ def reproduce(
 
     grokscope reproduce all --scale paper --refine
     """
-    from grokscope.experiments.catalogue import EXPERIMENTS, experiment_called
+    from grokscope.experiments.catalogue import EXPERIMENTS
 
-    possible = [each for each in EXPERIMENTS.values() if not each.unavailable]
-    chosen = possible if what == ["all"] else [experiment_called(name) for name in dict.fromkeys(what)]
-    claims = [claim for each in chosen for claim in each.claims]
-    _make(chosen, claims, scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
+    possible = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
+    chosen = _chosen([name for word in what for name in (possible if word == "all" else [word])])
+    claims = {claim.id: claim for experiment in chosen for claim in experiment.claims}
+    _make(
+        chosen,
+        list(claims.values()),
+        scale,
+        grid,
+        seeds,
+        out,
+        store,
+        workers,
+        engine,
+        device,
+        refine=refine,
+        dry_run=dry_run,
+    )
+
+
+def _chosen(names: Sequence[str]) -> "list[Experiment]":
+    """The experiments of these names, each once however it is spelt; one that cannot be made is refused."""
+    from grokscope.experiments.catalogue import experiment_called
+
+    chosen = {experiment.name: experiment for experiment in map(experiment_called, names)}
+    for experiment in chosen.values():
+        if experiment.unavailable:
+            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
+    return list(chosen.values())
 
 
 def _make(
@@ -152,9 +173,6 @@ def _make(
     """Do what is missing, draw the figures, and check the claims."""
     from grokscope.cli.claims import examine_claims
 
-    for experiment in chosen:
-        if experiment.unavailable:
-            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
     needs = [*(experiment.needs for experiment in chosen), *(claim.needs for claim in claims)]
     work = plan_work(needs, scale, grid, seeds, path, workers, engine, device, refine=refine)
     if dry_run:
