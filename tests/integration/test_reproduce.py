@@ -6,14 +6,16 @@ import json
 import os
 import re
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.integration.processes import grokscope, start, wait_until
 from tests.synthetic import synthetic_result
 
-from grokscope import Store
+from grokscope import Store, run
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import missing_places
@@ -179,31 +181,26 @@ def test_a_dry_run_with_refine_says_that_it_is_at_most(tmp_path: Path) -> None:
     assert "With --refine it will be fewer runs" in said
 
 
-# What a worker imports before anything else: one of Figure 1's networks cannot be trained.
+def in_every_process(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python imports this before anything else, in workers as well. It finds the function that trains as `execute`."""
+    (tmp_path / "first").mkdir()
+    patch = f"import grokscope.sweep.worker as worker\n\nexecute = worker.execute\n{code}\nworker.execute = changed\n"
+    (tmp_path / "first" / "sitecustomize.py").write_text(patch)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'first'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+
+
 _FAILING = """
-import grokscope.sweep.worker as worker
-
-execute = worker.execute
-
-def failing(spec, **options):
+def changed(spec, **options):
     if spec.optimizer.weight_decay == 15:
         raise RuntimeError("no such luck")
     return execute(spec, **options)
-
-worker.execute = failing
 """
 
 
-@pytest.fixture
-def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs with weight decay 15 fail, in every process."""
-    (tmp_path / "failing").mkdir()
-    (tmp_path / "failing" / "sitecustomize.py").write_text(_FAILING)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'failing'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-
-
-@pytest.mark.usefixtures("failing")
-def test_a_figure_whose_runs_failed_is_named_and_the_others_are_drawn(tmp_path: Path) -> None:
+def test_a_figure_whose_runs_failed_is_named_and_the_others_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_every_process(_FAILING, tmp_path, monkeypatch)  # one of Figure 1's networks cannot be trained
     done = grokscope("figure", "fig01", "analytic", *TINY_SCALE, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert "no such luck" in done.stderr
@@ -233,16 +230,41 @@ def test_a_network_that_diverged_costs_its_own_figure_only(tmp_path: Path) -> No
     assert "corrections-vanish" in verdicts
 
 
-def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
-    """At the paper's scale a network takes many seconds, so it is under way when the signal comes."""
-    process = start("figure", "fig01", "--scale", "paper", cwd=tmp_path)
-    store = tmp_path / "grokscope-runs"
-    wait_until(lambda: (store / "index.sqlite").exists() and bool(Store(store).running()), "a network is trained")
+_SLOW = """
+import time
+
+def changed(spec, on_measurement, **options):
+    def measured(*arguments):
+        time.sleep(0.5)
+        on_measurement(*arguments)
+
+    return execute(spec, on_measurement=measured, **options)
+"""
+
+
+def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (spec,) = map(TINY.network, EXPERIMENTS["fig06"].needs(TINY).networks)
+    path = tmp_path / "grokscope-runs"
+    with monkeypatch.context() as slowly:
+        in_every_process(_SLOW, tmp_path, slowly)  # so that the network is under way when the signal comes
+        process = start("figure", "fig06", *TINY_SCALE, cwd=tmp_path)
+    wait_until(lambda: (path / "index.sqlite").exists() and bool(Store(path).running()), "a network is trained")
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "The same command goes on" in said
-    assert not Store(store).running()
+    store = Store(path)
+    assert not store.running()
+    checkpoint = store.load_checkpoint(spec.run_id)
+    assert checkpoint is not None
+    assert 0 < checkpoint.state.step < spec.training.steps
+    grokscope("figure", "fig06", *TINY_SCALE, cwd=tmp_path)
+    assert (tmp_path / "grokscope-figures" / "fig06.png").exists()
+    found, in_peace = store.load(spec.run_id), run(spec)
+    assert found.curve == in_peace.curve
+    weights = found.trained_weights()
+    assert all(np.array_equal(weights[name], array) for name, array in in_peace.trained_weights().items())
 
 
 @pytest.mark.parametrize(
