@@ -12,13 +12,13 @@ from pathlib import Path
 from PIL import Image
 
 from grokscope.cli.analysis import write_table
-from grokscope.experiments.captions import caption
+from grokscope.experiments.captions import caption, command
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import examine
 from grokscope.experiments.evidence import Evidence, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.ledger import ledger_markdown
-from grokscope.experiments.scale import Scale, scales_of
+from grokscope.experiments.scale import QUICK, scales_of
 from grokscope.experiments.tables import rounded
 from grokscope.store import Store
 
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="names of figures; the ledger and the index are left alone")
     arguments = parser.parse_args()
     store = Store(arguments.store, create=False)
-    scales = scales_of("best", grid=arguments.grid)
+    scales = [*scales_of("best", grid=arguments.grid), QUICK]
     entries = []
     for experiment in EXPERIMENTS.values():
         if experiment.unavailable or (arguments.only and experiment.name not in arguments.only):
@@ -45,7 +45,7 @@ def main() -> None:
         if missing := evidence.missing(experiment.needs(scale)):
             sys.stderr.write(f"{experiment.name}: {missing} runs are missing\n")
             continue
-        entries.append(make_entry(experiment, evidence, scale))
+        entries.append(make_entry(experiment, evidence))
         sys.stderr.write(f"{experiment.name} {scale.name}\n")
     if not arguments.only:
         (HERE / "README.md").write_text(index(entries), encoding="utf-8")
@@ -53,13 +53,13 @@ def main() -> None:
         (HERE.parent / "claims.md").write_text(ledger_markdown(findings), encoding="utf-8")
 
 
-def make_entry(experiment: Experiment, evidence: Evidence, scale: Scale) -> str:
+def make_entry(experiment: Experiment, evidence: Evidence) -> str:
     """Write the files of one figure; its part of the index."""
     drawing = experiment.draw(evidence)
     write_picture(drawing, HERE / f"{experiment.name}.png")
     table = write_table(HERE / f"{experiment.name}.csv", rounded(drawing.data))
-    command = f"grokscope figure {experiment.name}{scale.flags()}"
-    (HERE / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
+    made_with = command(experiment, evidence)
+    (HERE / f"{experiment.name}.txt").write_text(caption(experiment, evidence, made_with), encoding="utf-8")
     links = [f"[settings and runs]({experiment.name}.txt)"]
     if table.stat().st_size > MOST_CSV_BYTES:
         table.unlink()
@@ -70,7 +70,7 @@ def make_entry(experiment: Experiment, evidence: Evidence, scale: Scale) -> str:
             f"## {experiment.name}: {experiment.title}",
             f"![{experiment.title}]({experiment.name}.png)",
             experiment.caption,
-            f"`{command}` · {' · '.join(links)}",
+            f"`{made_with}` · {' · '.join(links)}",
         ]
     )
 

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,21 @@ def test_an_error_in_a_run_is_stored_and_the_others_go_on(tiny: RunSpec, tmp_pat
     assert {event.index for event in events if isinstance(event, Finished)} == {0, 2}
     (failure,) = Store(tmp_path).failures()
     assert failure.traceback.startswith("Traceback (most recent call last)")
+
+
+def test_a_worker_killed_while_it_trains_again_for_the_weights_has_failed(tiny: RunSpec, tmp_path: Path) -> None:
+    spec = tiny.updated({"training.steps": 500_000, "training.measure_every": 1000})
+    store = Store(tmp_path)
+    store.save(replace(run(tiny), spec=spec))
+    events = []
+    for event in run_all([spec], tmp_path, workers=1, weights=True):
+        events.append(event)
+        if isinstance(event, Measured) and not store.failures():
+            for process in multiprocessing.active_children():
+                process.kill()
+    assert isinstance(events[-1], Failed)
+    assert [failure.run_id for failure in store.failures()] == [spec.run_id]
+    assert store.without_weights([spec.run_id]) == [spec.run_id]
 
 
 def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

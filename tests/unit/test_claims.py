@@ -139,6 +139,19 @@ def test_bars_do_not_end_a_cell_of_the_ledger() -> None:
     assert r"mean \|γ\| 0.5" in row
 
 
+def test_a_claim_about_a_diagram_with_failed_cells_is_not_run(tmp_path: Path) -> None:
+    """Shares over the cells that are left would be shares of another diagram."""
+    wanted = Needs(diagrams=(WEIGHT_DECAY,))
+    store = fill(tmp_path, wanted, TINY)
+    about = replace(claim(check(0)), needs=lambda scale: wanted)
+    assert examine(about, store, TINY).verdict is Verdict.HOLDS
+    failed = next(TINY.diagram(WEIGHT_DECAY).specs())
+    store.delete(failed.run_id)
+    store.save_failure(failed, "killed", "killed")
+    assert Evidence(store, TINY).missing(wanted) == 1
+    assert examine(about, store, TINY).verdict is Verdict.NOT_RUN
+
+
 def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
     findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]

@@ -63,8 +63,15 @@ def test_needs_are_possible_runs_at_every_scale(name: str, scale: Scale) -> None
 
 
 def test_claims_have_names_of_their_own() -> None:
-    ids = [claim.id for experiment in EXPERIMENTS.values() for claim in experiment.claims]
-    assert len(ids) == len(set(ids))
+    for experiment in EXPERIMENTS.values():
+        assert all(CLAIMS[claim.id] is claim for claim in experiment.claims)
+
+
+def test_the_halves_of_figure_3_share_its_claims_between_them() -> None:
+    whole, weight_decay, dropout = (EXPERIMENTS[name] for name in ("fig03", "fig03a", "fig03b"))
+    assert (*weight_decay.claims, *dropout.claims) == whole.claims
+    for half in (weight_decay, dropout):
+        assert all(claim.needs(TINY) == half.needs(TINY) for claim in half.claims)
 
 
 def test_what_had_been_seen_is_said_of_claims_that_exist() -> None:

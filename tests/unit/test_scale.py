@@ -3,6 +3,7 @@
 import pytest
 
 from grokscope.errors import GrokscopeError
+from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import PAPER, QUICK, TINY, scales_of
 from grokscope.spec import RunSpec
@@ -54,6 +55,47 @@ def test_a_grid_that_was_asked_for_is_in_the_name_and_in_the_flags() -> None:
     assert scale.seed_count(3) == 2
 
 
+def test_flags_give_the_scale_back() -> None:
+    for scale in ("tiny", "quick", "paper"):
+        for grid in (None, "3x3", "5x5"):
+            for seeds in (None, 1, 2):
+                (changed,) = scales_of(scale, grid=grid, seeds=seeds)
+                words = changed.flags().split()
+                flags = dict(zip(words[::2], words[1::2], strict=True))
+                again = scales_of(
+                    flags["--scale"],
+                    grid=flags.get("--grid"),
+                    seeds=int(flags["--seeds"]) if "--seeds" in flags else None,
+                )
+                assert again == [changed]
+
+
+def test_what_best_falls_back_to_is_quick_as_it_was_asked_for() -> None:
+    assert scales_of("best") == [PAPER, QUICK]
+    (paper, quick) = scales_of("paper", grid="3x3", seeds=2) + scales_of("quick", grid="3x3", seeds=2)
+    assert scales_of("best", grid="3x3", seeds=2) == [PAPER, paper, quick]
+
+
+def test_diagrams_that_differ_have_names_that_differ() -> None:
+    seeded = Plan("fig7a", axes=(*WEIGHT_DECAY.axes[:2], Axis(("training.seed",), ((0,), (1,), (2,)))))
+    line = Plan("line", axes=(WEIGHT_DECAY.axes[0], Axis(("training.seed",), tuple((i,) for i in range(40)))))
+
+    def name(plan: Plan, scale: str, grid: str | None = None, seeds: int | None = None) -> str:
+        return scales_of(scale, grid=grid, seeds=seeds)[0].diagram(plan).name
+
+    assert name(WEIGHT_DECAY, "paper") == name(WEIGHT_DECAY, "paper", "17x19", seeds=2) == "fig3a"
+    assert name(WEIGHT_DECAY, "paper", "9x10") == "fig3a-9x10"
+    assert name(WEIGHT_DECAY, "quick") == name(WEIGHT_DECAY, "quick", "5x5", seeds=3) == "fig3a-quick"
+    assert name(WEIGHT_DECAY, "tiny") == "fig3a-tiny"
+    assert name(WEIGHT_DECAY, "quick", "3x3") == "fig3a-quick-3x3"
+    assert name(seeded, "paper", seeds=1) == "fig7a-seeds1"
+    assert name(seeded, "paper", seeds=2) == "fig7a-seeds2"
+    assert name(seeded, "paper", "9x10", seeds=2) == "fig7a-9x10-seeds2"
+    assert name(seeded, "quick", seeds=1) == "fig7a-quick"
+    assert name(line, "quick", "3x3") == "line-quick"
+    assert name(line, "quick", seeds=1) == "line-quick-seeds1"
+
+
 def test_a_grid_is_never_finer_than_the_papers() -> None:
     (scale,) = scales_of("paper", grid="99x99")
     assert [len(axis) for axis in scale.diagram(WEIGHT_DECAY).axes] == [17, 19, 4]
@@ -68,3 +110,11 @@ def test_a_grid_is_two_numbers(grid: str) -> None:
 def test_an_unknown_scale_names_the_known_ones() -> None:
     with pytest.raises(GrokscopeError, match="tiny, quick, paper, best"):
         scales_of("full")
+
+
+@pytest.mark.parametrize("name", ["fig13", "fig32", "beyond-modulus", "beyond-prunable"])
+def test_fewer_seeds_and_cells_of_the_papers_scale_keep_its_sizes_and_panels(name: str) -> None:
+    needs = EXPERIMENTS[name].needs
+    (fewer,) = scales_of("paper", grid="5x5", seeds=1)
+    assert needs(fewer) == needs(PAPER)
+    assert needs(fewer) != needs(QUICK)

@@ -1,6 +1,7 @@
 """What the commands share that take a trained network apart: which network, and where the results go."""
 
 import csv
+import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grokscope.cli.outputs import write_text
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult, analytic_result
 from grokscope.store import Store
@@ -75,12 +77,8 @@ def write_outputs(
 
 def write_table(path: Path, columns: Table) -> Path:
     """The columns as CSV; the absolute path."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-    except OSError as error:
-        raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
-    return path.resolve()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return write_text(path, text.getvalue())

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,10 +16,10 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
-    check_engines,
     describe_work,
     gather,
     open_if_there,
+    plan_work,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -28,10 +29,9 @@ from grokscope.cli.options import (
     WorkersOption,
     note,
 )
-from grokscope.cli.running import worker_count
+from grokscope.cli.outputs import check_writable, write_text
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.store import Store
-from grokscope.sweep.local import sweep_engine
 
 if TYPE_CHECKING:
     from grokscope.experiments.claim import Claim, Finding
@@ -74,42 +74,42 @@ def claims(
 
     grokscope claims --no-run --scale paper --out ledger.md
     """
-    from grokscope.experiments.evidence import best_scale
-    from grokscope.experiments.scale import scales_of
-
+    if as_json and dry_run:
+        raise GrokscopeError("--dry-run says in words what there is to do: leave out --json, or --dry-run")
     chosen = _chosen(only)
-    scales = scales_of(scale, grid=grid, seeds=seeds)
     for path in out or ():
         if path.suffix not in (".md", ".json"):
             raise GrokscopeError(f"--out = {str(path)!r} is not allowed: must end in .md or .json")
-    count = worker_count(workers, sweep_engine(engine, device))
-    before = open_if_there(store)
-    checked = [(claim, best_scale(claim.needs, scales, before)) for claim in chosen]
-    wanted = [(claim.needs(its_scale), its_scale) for claim, its_scale in checked]
-    check_engines(wanted, engine, device)
+    needs = [claim.needs for claim in chosen]
+    work = plan_work(needs, scale, grid, seeds, store, workers, engine, device, refine=refine)
     if dry_run:
-        describe_work(wanted, store, count, engine, device)
+        describe_work(work)
         return
-    opened = Store(store)
-    if not no_run:
-        gather(wanted, opened, count, engine, device, refine=refine)
-    examine_claims(checked, opened, out or (), as_json=as_json)
+    check_writable(out or ())
+    checked = list(zip(chosen, work.scales, strict=True))
+    with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
+        opened = (open_if_there(store) or Store(nothing)) if no_run else gather(work)
+        examine_claims(checked, opened, out or (), as_json=as_json)
 
 
 def _chosen(only: Sequence[str] | None) -> "list[Claim]":
-    from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+    from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS, experiment_called
 
     chosen: dict[str, Claim] = {} if only else dict(CLAIMS)
-    for name in (name for names in only or () for name in names.split(",")):
+    for name in (name.strip() for names in only or () for name in names.split(",")):
         if name in CLAIMS:
             chosen[name] = CLAIMS[name]
-        elif name in EXPERIMENTS:
-            chosen |= {claim.id: claim for claim in EXPERIMENTS[name].claims}
-        else:
-            known = [*CLAIMS, *EXPERIMENTS]
+            continue
+        try:
+            experiment = experiment_called(name)
+        except GrokscopeError:
+            nearest = did_you_mean(name, [*CLAIMS, *EXPERIMENTS])
             raise GrokscopeError(
-                f"there is no claim {name!r}{did_you_mean(name, known)}; `grokscope claims --no-run` lists them"
-            )
+                f"there is no claim or figure {name!r}: `grokscope figures list` has them all{nearest}"
+            ) from None
+        if not experiment.claims:
+            raise GrokscopeError(f"there are no claims about {experiment.name}; `grokscope figure` draws it")
+        chosen |= {claim.id: claim for claim in experiment.claims}
     return list(chosen.values())
 
 
@@ -133,12 +133,7 @@ def examine_claims(
         typer.echo(", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(findings).items() if count))
     for path in out:
         content = f"{text}\n" if path.suffix == ".json" else ledger_markdown(findings)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
-        note(f"Ledger: {path.resolve()}")
+        note(f"Ledger: {write_text(path, content)}")
 
 
 def _table(findings: "Sequence[Finding]") -> Table:

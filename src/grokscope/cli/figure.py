@@ -15,10 +15,9 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
-    check_engines,
     describe_work,
     gather,
-    open_if_there,
+    plan_work,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -29,10 +28,9 @@ from grokscope.cli.options import (
     help_without_command,
     store_flag,
 )
-from grokscope.cli.running import worker_count
+from grokscope.cli.outputs import check_writable, write_text
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
-from grokscope.sweep.local import sweep_engine
 
 if TYPE_CHECKING:
     from grokscope.experiments.claim import Claim
@@ -52,7 +50,7 @@ def _figures(context: typer.Context) -> None:
 
 @figures.command("list")
 def list_figures() -> None:
-    """All names that `grokscope figure` knows.
+    """All names that `grokscope figure` knows, and below each those of its claims, for `grokscope claims --only`.
 
     [bold]Example[/bold]
 
@@ -62,10 +60,11 @@ def list_figures() -> None:
 
     table = RichTable(box=None)
     table.add_column("name", no_wrap=True)
-    table.add_column("what it shows")
-    table.add_column("claims", justify="right")
+    table.add_column("what it shows, and its claims")
     for experiment in EXPERIMENTS.values():
-        table.add_row(experiment.name, experiment.title, str(len(experiment.claims) or ""))
+        table.add_row(experiment.name, experiment.title)
+        if experiment.claims:
+            table.add_row("", f"[dim]{', '.join(claim.id for claim in experiment.claims)}[/dim]")
     Console().print(table)
 
 
@@ -98,10 +97,7 @@ def figure(
 
     grokscope figure fig05 fig06 --out pictures
     """
-    from grokscope.experiments.catalogue import experiment_called
-
-    chosen = [experiment_called(name) for name in dict.fromkeys(names)]
-    _make(chosen, (), scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
+    _make(_chosen(names), (), scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
 
 
 def reproduce(
@@ -127,12 +123,36 @@ def reproduce(
 
     grokscope reproduce all --scale paper --refine
     """
-    from grokscope.experiments.catalogue import EXPERIMENTS, experiment_called
+    from grokscope.experiments.catalogue import EXPERIMENTS
 
-    possible = [each for each in EXPERIMENTS.values() if not each.unavailable]
-    chosen = possible if what == ["all"] else [experiment_called(name) for name in dict.fromkeys(what)]
-    claims = [claim for each in chosen for claim in each.claims]
-    _make(chosen, claims, scale, grid, seeds, out, store, workers, engine, device, refine=refine, dry_run=dry_run)
+    possible = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
+    chosen = _chosen([name for word in what for name in (possible if word == "all" else [word])])
+    claims = {claim.id: claim for experiment in chosen for claim in experiment.claims}
+    _make(
+        chosen,
+        list(claims.values()),
+        scale,
+        grid,
+        seeds,
+        out,
+        store,
+        workers,
+        engine,
+        device,
+        refine=refine,
+        dry_run=dry_run,
+    )
+
+
+def _chosen(names: Sequence[str]) -> "list[Experiment]":
+    """The experiments of these names, each once however it is spelt; one that cannot be made is refused."""
+    from grokscope.experiments.catalogue import experiment_called
+
+    chosen = {experiment.name: experiment for experiment in map(experiment_called, names)}
+    for experiment in chosen.values():
+        if experiment.unavailable:
+            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
+    return list(chosen.values())
 
 
 def _make(
@@ -152,68 +172,50 @@ def _make(
 ) -> None:
     """Do what is missing, draw the figures, and check the claims."""
     from grokscope.cli.claims import examine_claims
-    from grokscope.experiments.evidence import best_scale
-    from grokscope.experiments.scale import scales_of
 
-    for experiment in chosen:
-        if experiment.unavailable:
-            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
-    count = worker_count(workers, sweep_engine(engine, device))
-    scales = scales_of(scale, grid=grid, seeds=seeds)
-    before = open_if_there(path)
-    figures = [(experiment, best_scale(experiment.needs, scales, before)) for experiment in chosen]
-    checked = [(claim, best_scale(claim.needs, scales, before)) for claim in claims]
-    wanted = [(experiment.needs(its_scale), its_scale) for experiment, its_scale in figures]
-    wanted += [(claim.needs(its_scale), its_scale) for claim, its_scale in checked]
-    check_engines(wanted, engine, device)
+    needs = [*(experiment.needs for experiment in chosen), *(claim.needs for claim in claims)]
+    work = plan_work(needs, scale, grid, seeds, path, workers, engine, device, refine=refine)
     if dry_run:
-        describe_work(wanted, path, count, engine, device)
+        describe_work(work)
         return
-    _check_directory(out)
-    opened = Store(path)
-    gather(wanted, opened, count, engine, device, refine=refine)
-    missing = [
-        experiment.name
+    ledgers = [out / "claims.md", out / "claims.json"]
+    files = [out / f"{experiment.name}{ending}" for experiment in chosen for ending in (".png", ".pdf", ".csv", ".txt")]
+    check_writable([*files, *ledgers] if claims else files)
+    opened = gather(work)
+    figures = zip(chosen, work.scales[: len(chosen)], strict=True)
+    checked = list(zip(claims, work.scales[len(chosen) :], strict=True))
+    not_drawn = {
+        experiment.name: reason
         for experiment, its_scale in figures
-        if not _draw(experiment, its_scale, opened, out, _command(experiment, its_scale, path, refine=refine))
-    ]
+        if (reason := _draw(experiment, its_scale, opened, out))
+    }
     if checked:
-        examine_claims(checked, opened, [out / "claims.md", out / "claims.json"])
-    if missing:
-        raise GrokscopeError(
-            f"not drawn, because some of their runs failed: {', '.join(missing)}; "
-            f"`grokscope status{store_flag(path)}` says why, and the same command tries them again"
-        )
+        examine_claims(checked, opened, ledgers)
+    if not_drawn:
+        reasons = "; ".join(f"{name}, because {reason}" for name, reason in not_drawn.items())
+        raise GrokscopeError(f"not drawn: {reasons}")
 
 
-def _command(experiment: "Experiment", scale: "Scale", store: Path, *, refine: bool) -> str:
-    flags = f"{scale.flags()}{' --refine' if refine else ''}{store_flag(store)}"
-    return f"grokscope figure {experiment.name}{flags}"
-
-
-def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path, command: str) -> bool:
-    """Write the files of a figure; False if runs are missing."""
-    from grokscope.experiments.captions import caption
-    from grokscope.experiments.evidence import Evidence
+def _draw(experiment: "Experiment", scale: "Scale", store: Store, out: Path) -> str:
+    """Write the files of a figure; if that cannot be, why."""
+    from grokscope.experiments.captions import caption, command
+    from grokscope.experiments.evidence import DivergedError, Evidence
     from grokscope.experiments.tables import rounded
     from grokscope.plots import save_figure
 
     evidence = Evidence(store, scale)
-    if evidence.missing(experiment.needs(scale)):
-        return False
-    drawing = experiment.draw(evidence)
+    if missing := evidence.missing(experiment.needs(scale)):
+        status = f"grokscope status{store_flag(store.path)}"
+        return f"{missing} of its runs failed: `{status}` says why, and the same command tries them again"
+    try:
+        drawing = experiment.draw(evidence)
+    except DivergedError as error:
+        return str(error)
     for ending in (".png", ".pdf"):
         shown = save_figure(drawing.figure, out / f"{experiment.name}{ending}")
         if ending == ".png":
             typer.echo(f"Figure: {shown}")
     write_table(out / f"{experiment.name}.csv", rounded(drawing.data))
-    (out / f"{experiment.name}.txt").write_text(caption(experiment, evidence, command), encoding="utf-8")
-    return True
-
-
-def _check_directory(out: Path) -> None:
-    """Refuse a place that cannot be written to before hours of work are done for it."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise GrokscopeError(f"--out = {str(out)!r} is not allowed: {error.strerror or error}") from None
+    made_with = command(experiment, evidence) + store_flag(store.path)
+    write_text(out / f"{experiment.name}.txt", caption(experiment, evidence, made_with))
+    return ""

@@ -1,16 +1,17 @@
 """What figures and claims share: the scale, and doing the runs that are missing."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from grokscope.cli.live import duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
-from grokscope.cli.running import run_plan
+from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
 from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
 from grokscope.spec import RunSpec
@@ -50,40 +51,83 @@ RefineOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.")]
 
 
-Wanted = Sequence[tuple["Needs", "Scale"]]  # runs, each at the scale that was chosen for them
+@dataclass(frozen=True)
+class Work:
+    """The runs that some figures and claims need, and how to do those that the store does not have."""
+
+    scales: "list[Scale]"  # at which each of them is wanted, in their order
+    specs: list[RunSpec]  # single networks
+    plans: list[Plan]  # diagrams
+    path: Path  # of the store
+    workers: int
+    engine: str
+    device: str
+    refine: bool
+    best: bool  # of what is there: a diagram that is complete but for cells that can be inferred stays as it is
 
 
-def describe_work(wanted: Wanted, path: Path, workers: int, engine: str, device: str) -> None:
-    """What would be run, and how long it would take, as measured now on a few steps."""
-    from grokscope.experiments.evidence import missing_networks, together
+def plan_work(
+    needs: "Sequence[Callable[[Scale], Needs]]",
+    scale: str,
+    grid: str | None,
+    seeds: int | None,
+    path: Path,
+    workers: str,
+    engine: str,
+    device: str,
+    *,
+    refine: bool,
+) -> Work:
+    """What the command line asks for; an engine or a device that cannot do it is refused before anything is made."""
+    from grokscope.experiments.evidence import best_scale, together
+    from grokscope.experiments.scale import BEST, scales_of
 
+    engine = sweep_engine(engine, device)
+    scales = scales_of(scale, grid=grid, seeds=seeds)
+    count = worker_count(workers, engine)
     store = open_if_there(path)
-    specs, plans = together(wanted)
-    jobs: list[tuple[str, int, list[RunSpec], bool]] = []
-    if specs:
-        jobs.append(("networks", len(specs), missing_networks(store, specs) if store else specs, True))
-    for plan in plans:
-        unique = {spec.run_id: spec for spec in plan.specs()}
-        left = [cell.run_id for cell in store.outcomes(unique) if cell.outcome is None] if store else list(unique)
-        jobs.append((plan.name, len(unique), [unique[run_id] for run_id in left], False))
-    total = size = 0.0
-    for name, count, missing, weights in jobs:
-        seconds = estimated_seconds(missing, sweep_engine(engine, device), device) / workers
-        total += seconds
-        size += estimated_bytes(missing, weights=weights)
-        took = f", about {duration(seconds)}" if missing else ""
-        typer.echo(f"{name:20} {count:5} runs, {count - len(missing)} in the store, {len(missing)} to do{took}")
-    typer.echo(f"In all about {duration(total)} with {workers} workers, and {size / 1e6:.3g} MB")
-
-
-def check_engines(wanted: Wanted, engine: str, device: str) -> None:
-    """Refuse an engine or a device that cannot do some of the runs, before anything is made."""
-    from grokscope.experiments.evidence import together
-
-    specs, plans = together(wanted)
+    chosen = [best_scale(need, scales, store) for need in needs]
+    specs, plans = together([(need(its_scale), its_scale) for need, its_scale in zip(needs, chosen, strict=True)])
     models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
     for spec in models.values():
-        check_engine(sweep_engine(engine, device), device, spec)
+        check_engine(engine, device, spec)
+    return Work(chosen, specs, plans, path, count, engine, device, refine, scale == BEST)
+
+
+def describe_work(work: Work) -> None:
+    """What would be run, and how long it would take, as measured now on a few steps."""
+    from grokscope.experiments.evidence import cells_to_run, missing_networks
+
+    store = open_if_there(work.path)
+    jobs: list[_Job] = []
+    if work.specs:
+        missing = missing_networks(store, work.specs) if store else work.specs
+        jobs.append(_Job("networks", len(work.specs), len(work.specs) - len(missing), missing, weights=True))
+    for plan in work.plans:
+        runs = {spec.run_id: spec for spec in plan.specs()}
+        done = sum(cell.outcome not in (None, "failed") for cell in store.outcomes(runs)) if store else 0
+        missing = cells_to_run(store, plan, inferring=work.refine or work.best) if store else list(runs.values())
+        jobs.append(_Job(plan.name, len(runs), done, missing, weights=False))
+    total = size = 0.0
+    for job in jobs:
+        seconds = estimated_seconds(job.missing, work.engine, work.device) / work.workers
+        total += seconds
+        size += estimated_bytes(job.missing, weights=job.weights)
+        inferred = job.runs - job.done - len(job.missing)
+        known = f"{job.done} in the store" + (f", {inferred} inferred" if inferred else "")
+        took = f", about {duration(seconds)}" if job.missing else ""
+        typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {len(job.missing)} to do{took}")
+    typer.echo(f"In all about {duration(total)} with {work.workers} workers, and {size / 1e6:.3g} MB")
+    if work.refine and any(job.missing and not job.weights for job in jobs):
+        typer.echo(FEWER_WITH_REFINE)
+
+
+class _Job(NamedTuple):
+    name: str
+    runs: int
+    done: int
+    missing: list[RunSpec]
+    weights: bool  # whether they are kept: those of single networks
 
 
 def open_if_there(path: Path) -> Store | None:
@@ -91,30 +135,21 @@ def open_if_there(path: Path) -> Store | None:
     return Store(path, create=False) if (path / "index.sqlite").exists() else None
 
 
-def gather(
-    wanted: Wanted,
-    store: Store,
-    workers: int,
-    engine: str = "auto",
-    device: str = "cpu",
-    *,
-    refine: bool = False,
-) -> None:
-    """Do the runs that are missing: single networks first, then one diagram after another. Ends the program if asked
-    to stop; the same command goes on.
+def gather(work: Work) -> Store:
+    """The store, after doing the runs that it lacked: single networks first, then one diagram after another. Ends the
+    program if asked to stop; the same command goes on.
     """
-    from grokscope.experiments.evidence import missing_networks, together
+    from grokscope.experiments.evidence import missing_networks
 
-    specs, plans = together(wanted)
-    if missing := missing_networks(store, specs):
-        _run_networks(missing, store, workers, engine, device)
-    for place, plan in enumerate(plans, start=1):
-        _run_diagram(
-            plan, f"{plan.name}, diagram {place} of {len(plans)}", store, workers, engine, device, refine=refine
-        )
+    store = Store(work.path)
+    if missing := missing_networks(store, work.specs):
+        _run_networks(missing, store, work)
+    for place, plan in enumerate(work.plans, start=1):
+        _run_diagram(plan, f"{plan.name}, diagram {place} of {len(work.plans)}", store, work)
+    return store
 
 
-def _run_networks(specs: list[RunSpec], store: Store, workers: int, engine: str, device: str) -> None:
+def _run_networks(specs: list[RunSpec], store: Store, work: Work) -> None:
     from grokscope.experiments.captions import settings
 
     note(f"Training {len(specs)} networks")
@@ -123,9 +158,9 @@ def _run_networks(specs: list[RunSpec], store: Store, workers: int, engine: str,
         for event in run_all(
             specs,
             store.path,
-            workers=workers,
-            engine=engine,
-            device=device,
+            workers=work.workers,
+            engine=work.engine,
+            device=work.device,
             weights=True,
             should_stop=should_stop,
         ):
@@ -139,16 +174,19 @@ def _run_networks(specs: list[RunSpec], store: Store, workers: int, engine: str,
         _end_if(should_stop())
 
 
-def _run_diagram(plan: Plan, title: str, store: Store, workers: int, engine: str, device: str, *, refine: bool) -> None:
-    from grokscope.experiments.evidence import missing_places
+def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
+    from grokscope.experiments.evidence import cells_to_run, missing_places
 
+    if work.best and not missing_places(store, plan):
+        return
     specs = list(plan.specs())
-    run_ids = [spec.run_id for spec in specs]
-    store.record_sweep(plan.name, plan.to_dict(), run_ids, refined=refine)
+    # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
+    refined = work.refine or any(sweep.refined for sweep in store.sweeps() if sweep.name == plan.name)
+    record_plan(store, plan, specs, refined=refined, keep_both="another --store keeps both")
     store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
-    if missing_places(store, plan) if refine else any(cell.outcome is None for cell in store.outcomes(run_ids)):
+    if cells_to_run(store, plan, inferring=work.refine):
         note(title)
-        _end_if(run_plan(store, plan, specs, workers, engine, device, refined=refine))
+        _end_if(run_plan(store, plan, specs, work.workers, work.engine, work.device, refined=work.refine))
 
 
 def _end_if(stopped: bool) -> None:

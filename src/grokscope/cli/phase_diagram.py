@@ -8,7 +8,7 @@ import typer
 
 from grokscope.cli.analysis import check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
-from grokscope.errors import GrokscopeError
+from grokscope.cli.outputs import write_text
 from grokscope.store import Store
 from grokscope.sweep.diagram import phase_diagram as diagram_of
 
@@ -42,12 +42,7 @@ def phase_diagram(
     diagram = diagram_of(Store(store, create=False), sweep)
     for path in out or [Path("grokscope-figures") / f"{sweep}.png"]:
         if path.suffix == ".csv":
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(diagram.to_csv(), encoding="utf-8")
-            except OSError as error:
-                raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
-            typer.echo(f"Table: {path.resolve()}")
+            typer.echo(f"Table: {write_text(path, diagram.to_csv())}")
         else:
             from grokscope.plots import draw_phase_diagram, save_figure
 

@@ -1,8 +1,10 @@
 """A sweep from its first missing run to its last, shown as it goes: what `sweep`, `figure` and `claims` share."""
 
+import json
 from collections.abc import Iterator, Sequence
 
 from grokscope.cli.live import SweepDisplay
+from grokscope.cli.options import note
 from grokscope.cli.stopping import stop_on_request
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
@@ -12,6 +14,8 @@ from grokscope.sweep.diagram import wanted_places
 from grokscope.sweep.local import available_cores
 from grokscope.sweep.plan import Plan
 
+FEWER_WITH_REFINE = "With --refine it will be fewer runs: how many shows only while it runs."
+
 
 def worker_count(text: str, engine: str) -> int:
     """How many processes, from what the command line says."""
@@ -20,6 +24,17 @@ def worker_count(text: str, engine: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise GrokscopeError(f"--workers = {text!r} is not allowed: must be auto or a number of at least 1")
     return int(text)
+
+
+def record_plan(store: Store, plan: Plan, specs: Sequence[RunSpec], *, refined: bool, keep_both: str) -> None:
+    """Write down which runs the sweep of this name is made of; if the name meant others until now, say so."""
+    before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
+    if before and before.definition != json.loads(json.dumps(plan.to_dict())):
+        note(
+            f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
+            f"{keep_both}."
+        )
+    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
 
 
 def run_plan(

@@ -1,8 +1,6 @@
 """`grokscope sweep`: many runs, as many at once as there are cores."""
 
-import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +16,7 @@ from grokscope.cli.options import (
     note,
     store_flag,
 )
-from grokscope.cli.running import run_plan, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
 from grokscope.engines import check_engine
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec
@@ -103,7 +101,7 @@ def sweep(
         _describe(plan, specs, store, count, engine, device, limit, refining=refining, weights=save_weights)
         return
     opened = Store(store)
-    _record(opened, plan, specs, refined=refining)
+    record_plan(opened, plan, specs, refined=refining, keep_both="--name keeps both")
     if retry_failed:
         note(f"{opened.forget_failures(plan.name)} failed runs will be tried again.")
     _run(opened, plan, specs, count, engine, device, limit, refined=refining, weights=save_weights)
@@ -131,16 +129,6 @@ def _assignments(texts: list[str]) -> dict[str, str]:
             raise SpecError(f"--set names {path} twice")
         fields[path] = value
     return fields
-
-
-def _record(store: Store, plan: Plan, specs: Sequence[RunSpec], *, refined: bool) -> None:
-    before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
-    if before and before.definition != json.loads(json.dumps(plan.to_dict())):
-        note(
-            f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
-            "--name keeps both."
-        )
-    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
 
 
 def _describe(
@@ -174,7 +162,7 @@ def _describe(
         typer.echo(f"Time: about {duration(seconds)} with {workers} workers, as measured now on a few steps")
         typer.echo(f"Disk: about {size / 1e6:.3g} MB")
     if refining:
-        typer.echo("With --refine it will be fewer runs: how many shows only while it runs.")
+        typer.echo(FEWER_WITH_REFINE)
 
 
 def _run(

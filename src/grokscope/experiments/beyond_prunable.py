@@ -118,9 +118,7 @@ def _against_addition(operation: str) -> Callable[[Evidence], float]:
 def _over_networks(evidence: Evidence, measure: Callable[[Prunable], float]) -> float:
     """The least over all networks without weight decay that generalise; NaN if none does."""
     every = [
-        prunable(evidence, spec(path, value))
-        for path, values in varied(evidence.scale).items()
-        for value in values
+        prunable(evidence, spec(path, value)) for path, values in varied(evidence.scale).items() for value in values
     ]
     return min((measure(each) for each in every if not math.isnan(each.fraction)), default=math.nan)
 

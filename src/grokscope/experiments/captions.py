@@ -8,6 +8,13 @@ from grokscope.spec import RunSpec
 from grokscope.sweep.diagram import PhaseDiagram
 
 
+def command(experiment: Experiment, evidence: Evidence) -> str:
+    """What makes this figure again, from nothing, with the same runs: where cells were inferred, they are again."""
+    diagrams = map(evidence.diagram, experiment.needs(evidence.scale).diagrams)
+    inferred = any(sum(cell.counts.values()) > cell.runs for diagram in diagrams for cell in diagram.all_cells())
+    return f"grokscope figure {experiment.name}{evidence.scale.flags()}{' --refine' if inferred else ''}"
+
+
 def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:
     """The caption as plain text."""
     needs = experiment.needs(evidence.scale)

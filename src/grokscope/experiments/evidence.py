@@ -8,7 +8,7 @@ from grokscope.errors import GrokscopeError
 from grokscope.experiments.scale import Scale
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.store import Store
+from grokscope.store import CellOutcome, Store
 from grokscope.sweep.diagram import PhaseDiagram, assemble, wanted_places
 from grokscope.sweep.plan import Plan
 
@@ -69,14 +69,14 @@ class Evidence:
     def diagram(self, plan: Plan) -> PhaseDiagram:
         """A phase diagram of the paper. Cells that were left out because all around them agree are inferred."""
         scaled = self.scale.diagram(plan)
-        return assemble(scaled, self.store.outcomes(spec.run_id for spec in scaled.specs()), refined=True)
+        return assemble(scaled, known_cells(self.store, scaled), refined=True)
 
     def at_seed(self, seed: int) -> "Evidence":
         """The same for another seed of the single networks."""
         return Evidence(self.store, self.scale, seed)
 
     def missing(self, needs: Needs) -> int:
-        """How many runs are still to be done; of a diagram only those that cannot be inferred."""
+        """How many runs are still to be done, failed ones too; of a diagram only those that cannot be inferred."""
         return len(missing_networks(self.store, needs.specs(self.scale))) + sum(
             len(missing_places(self.store, plan)) for plan in needs.plans(self.scale)
         )
@@ -98,4 +98,20 @@ def missing_networks(store: Store, specs: Iterable[RunSpec]) -> list[RunSpec]:
 
 def missing_places(store: Store, plan: Plan) -> list[int]:
     """The cells of a diagram that have to be run next so that all others can be run or inferred."""
-    return wanted_places(plan, store.outcomes(spec.run_id for spec in plan.specs()))
+    return wanted_places(plan, known_cells(store, plan))
+
+
+def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
+    """The runs of a diagram that are to be done, each once. If cells may be inferred these are at most the ones that
+    will be run, and none if all can be.
+    """
+    if inferring and not missing_places(store, plan):
+        return []
+    cells = zip(plan.specs(), known_cells(store, plan), strict=True)
+    return list({spec.run_id: spec for spec, cell in cells if cell.outcome is None}.values())
+
+
+def known_cells(store: Store, plan: Plan) -> list[CellOutcome]:
+    """What became of every cell of a diagram. A failure says nothing about the network, so its cell is to be run."""
+    cells = store.outcomes(spec.run_id for spec in plan.specs())
+    return [cell._replace(outcome=None) if cell.outcome == "failed" else cell for cell in cells]

@@ -34,7 +34,7 @@ def draw(evidence: Evidence) -> Drawing:
     return Drawing(draw_phase_diagrams([decay, dropout]), data)
 
 
-def half(name: str, plan: Plan, regularisation: str) -> Experiment:
+def half(name: str, plan: Plan, regularisation: str, claims: tuple[Claim, ...]) -> Experiment:
     """One of the two diagrams alone: the other takes hours more at the paper's scale."""
     return Experiment(
         name=name,
@@ -43,6 +43,7 @@ def half(name: str, plan: Plan, regularisation: str) -> Experiment:
         f"growing {regularisation}.",
         needs=lambda scale: Needs(diagrams=(plan,)),
         draw=drawing_of(plan),
+        claims=claims,
     )
 
 
@@ -67,7 +68,7 @@ def _claim(name: str, paper: str, statement: str, *checks: Check, plan: Plan = W
     return Claim(name, paper, statement, lambda scale: Needs(diagrams=(plan,)), checks, note)
 
 
-_WEIGHT_DECAY_CLAIMS = (
+WEIGHT_DECAY_CLAIMS = (
     _claim(
         "more-data-more-robust",
         "Figure 3, caption",
@@ -219,7 +220,7 @@ def _forgotten(evidence: Evidence, weight_decay: float) -> float:
     return with_decay(evidence, weight_decay).share(Phase.FORGETTING)
 
 
-_DROPOUT_CLAIMS = (
+DROPOUT_CLAIMS = (
     _claim(
         "dropout-enlarges-generalisation",
         "Section 2, Figure 3(b)",
@@ -276,5 +277,5 @@ EXPERIMENT = Experiment(
     "weight decay (above) and dropout (below).",
     needs=needs,
     draw=draw,
-    claims=(*_WEIGHT_DECAY_CLAIMS, *_DROPOUT_CLAIMS),
+    claims=(*WEIGHT_DECAY_CLAIMS, *DROPOUT_CLAIMS),
 )

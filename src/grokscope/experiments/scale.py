@@ -87,8 +87,8 @@ class Scale:
 
     @property
     def full(self) -> bool:
-        """Whether it is the paper's own; figures that vary sizes themselves vary them less if not."""
-        return self.networks is None and self.seeds is None
+        """Whether it is the paper's own, if with fewer cells or seeds; else figures that vary sizes vary them less."""
+        return self.name == "paper"
 
     def network(self, spec: RunSpec, seed: int = 0) -> RunSpec:
         """A single network of the paper at this scale."""
@@ -101,18 +101,20 @@ class Scale:
         axes, base = plan.axes, plan.base
         if size := self._size(base, self.diagrams):
             axes, base = tuple(map(size.axis, axes)), size.spec(base)
-        most = self._most(plan)
-        axes = tuple(_thinned(axis, most.get(axis.fields[0])) for axis in axes)
-        name = plan.name if self.name == "paper" else f"{plan.name}-{self.name}"
-        if self.name == "paper" and axes != plan.axes:  # a grid that was asked for
-            name += f"-{'x'.join(str(len(axis)) for axis in axes if axis.fields[0] in GRID)}"
-        return replace(plan, name=name, base=base, axes=axes)
+        thinned, usual = (_thinned(axes, scale.most_points(plan)) for scale in (self, SCALES[self.name]))
+        parts = [plan.name] if self.full else [plan.name, self.name]
+        # Stored sweeps are told apart by name, so it says what was asked for instead of the scale's own.
+        for word, fields in (("", GRID), ("seeds", (SEED,))):
+            own = [axis for axis in thinned if axis.fields[0] in fields]
+            if own != [axis for axis in usual if axis.fields[0] in fields]:
+                parts.append(word + "x".join(str(len(axis)) for axis in own))
+        return replace(plan, name="-".join(parts), base=base, axes=thinned)
 
     def _size(self, spec: RunSpec, usual: Size | None) -> Size | None:
         costly = not spec.model.two_layer and spec.training.batch_size is None
         return self.deep or usual if costly else usual
 
-    def _most(self, plan: Plan) -> dict[str, int | None]:
+    def most_points(self, plan: Plan) -> dict[str, int | None]:
         """How many points the axes of data fraction, corruption and seeds may have."""
         alpha, xi = GRID
         fields = [axis.fields for axis in plan.axes]
@@ -129,17 +131,25 @@ class Scale:
         """
         own = SCALES[self.name]
         grid = f" --grid {self.grid[0]}x{self.grid[1]}" if self.grid and self.grid != own.grid else ""
-        return f" --scale {self.name}{grid}{f' --seeds {self.seeds}' if self.seeds != own.seeds else ''}"
+        same_seeds = (self.seeds, self.line_seeds) == (own.seeds, own.line_seeds)
+        return f" --scale {self.name}{grid}{'' if same_seeds else f' --seeds {self.seeds}'}"
 
     def seed_count(self, wanted: int) -> int:
         """How many seeds to use where the paper, or a claim, wants so many."""
         return wanted if self.seeds is None else min(wanted, self.seeds)
 
 
-def _thinned(axis: Axis, most: int | None) -> Axis:
-    if most is None or most >= len(axis):
-        return axis
-    return replace(axis, points=axis.points[:most]) if axis.fields == (SEED,) else axis.thinned(most)
+def _thinned(axes: tuple[Axis, ...], most_points: Mapping[str, int | None]) -> tuple[Axis, ...]:
+    """Axes with at most so many points: evenly spaced ones, but the first seeds."""
+    thinned = []
+    for axis in axes:
+        most = most_points.get(axis.fields[0])
+        if most is None or most >= len(axis):
+            thinned.append(axis)
+        else:
+            first = replace(axis, points=axis.points[:most])
+            thinned.append(first if axis.fields == (SEED,) else axis.thinned(most))
+    return tuple(thinned)
 
 
 TINY = Scale(
@@ -173,18 +183,18 @@ BEST = "best"
 def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> list[Scale]:
     """The scale of this name, with another grid or number of seeds if they are given.
 
-    "best" has several: the paper's own, then the paper's with this grid and seeds, then quick. Of these the first is
+    "best" has several: the paper's own, then the paper's and quick with this grid and seeds. Of these the first is
     meant that a store has all runs of, and the last if it has of none.
 
-    >>> [scale.grid for scale in scales_of("best", grid="9x10")]
-    [None, (9, 10), (5, 5)]
+    >>> [(scale.name, scale.grid) for scale in scales_of("best", grid="9x10")]
+    [('paper', None), ('paper', (9, 10)), ('quick', (9, 10))]
     """
     if name not in (*SCALES, BEST):
         raise GrokscopeError(f"--scale = {name!r} is not allowed: must be one of {', '.join((*SCALES, BEST))}")
     if name != BEST:
         return [_changed(SCALES[name], grid, seeds)]
-    asked = [] if grid is None and seeds is None else [_changed(PAPER, grid, seeds)]
-    return [PAPER, *asked, QUICK]
+    asked = (_changed(scale, grid, seeds) for scale in (PAPER, QUICK))
+    return list(dict.fromkeys((PAPER, *asked)))
 
 
 def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:

@@ -1,7 +1,7 @@
 """The files of a store: arrays of a run and of a checkpoint as safetensors, each written whole or not at all."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -75,15 +75,15 @@ def _named(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
 def write_atomically(path: Path, content: bytes) -> None:
     """Under another name first: a crash leaves `path` whole or absent, and a stray file that harms nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     directory = os.open(path.parent, os.O_RDONLY)
     try:

@@ -122,7 +122,7 @@ class _Pool:
         # Without a lock: a worker that is killed while it holds one would stop all others.
         self._stop = self._context.RawValue(ctypes.c_bool, False)
         self._arguments = (self._stop, store, engine, device, weights)
-        self._store, self._engine = store, engine
+        self._store, self._engine, self._weights = store, engine, weights
         self._futile_starts = 0  # in a row
         with _for_new_processes():
             self._workers = [self._start() for _ in range(size)]
@@ -197,8 +197,10 @@ class _Pool:
             self._workers[place] = self._start()
         reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
         store = Store(self._store)
+        to_do = set(store.without_weights(spec.run_id for spec in worker.tasks.values())) if self._weights else set()
         for index, spec in worker.tasks.items():
-            if run := store.find(spec.run_id):  # it died between saving and saying so
+            run = store.find(spec.run_id)
+            if run and spec.run_id not in to_do:  # it died between saving and saying so
                 yield Finished(index, run.phase, run.seconds)
             elif index in worker.started:
                 store.save_failure(spec, reason, f"{reason}\n")

@@ -1,0 +1,30 @@
+"""Text that commands write to files, and whether it can be written before hours of work are done for it."""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from grokscope.errors import GrokscopeError
+from grokscope.store.files import write_atomically
+
+
+def check_writable(paths: Iterable[Path]) -> None:
+    """Refuse files that cannot be written, by writing one beside each; makes their directories."""
+    for path in paths:
+        if path.is_dir():
+            raise GrokscopeError(f"cannot write {path}: it is a directory; name another --out")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=path.parent).close()
+        except OSError as error:
+            raise GrokscopeError(f"cannot write {path}: {error.strerror or error}; name another --out") from None
+
+
+def write_text(path: Path, text: str) -> Path:
+    """The whole text or nothing; the absolute path."""
+    path = path.resolve()  # a link stays one
+    try:
+        write_atomically(path, text.encode())
+    except OSError as error:
+        raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None
+    return path
