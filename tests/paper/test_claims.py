@@ -40,9 +40,12 @@ def test_a_figure_is_drawn(name: str, store: Store, tmp_path: Path) -> None:
 HOLDING_WITH_A_NOTE = {  # which says something else than what was seen instead
     "analytic-solves",
     "batchnorm-known-accuracies",
+    "deep-batchnorm-periodic-output",
+    "deep-batchnorm-scales",
     "gradient-formula",
     "ipr-range",
     "no-forgetting-descent",
+    "transformer-embedding-mode",
 }
 
 

@@ -59,8 +59,15 @@ def _ratio(evidence: Evidence, numerator: RunSpec, denominator: RunSpec) -> floa
     return ipr_ratio(evidence.network(numerator), evidence.network(denominator))
 
 
+_TOO_SMALL = (
+    "At the quick scale (p = 47, d = 64, 2000 steps) only the Transformer with four heads and one layer has found the "
+    "rule in the end, with a test accuracy of 0.91; the others have 0.38 to 0.72. IPRs are compared of networks only "
+    "that have found it."
+)
+
+
 def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(specs()), seeds=3), checks)
+    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(specs()), seeds=3), checks, _TOO_SMALL)
 
 
 def _per_heads(other: str, what: str, low: float, high: float) -> tuple[Check, ...]:

@@ -114,7 +114,7 @@ EXPERIMENT = Experiment(
             "Appendix G.4",
             "That network memorises (nearly) all of its corrupted labels.",
             Check("corrupted accuracy", lambda e: e.network(SPEC).final.corrupted_accuracy, low=HIGH_ACCURACY),
-            note=_OTHER_RATES,
+            note=f"It memorises 0.85 of them at best, and 0.81 in the end (seed 0). {_OTHER_RATES}",
         ),
         Claim(
             "deep-batchnorm-does-not-invert",
@@ -132,6 +132,8 @@ EXPERIMENT = Experiment(
                     low=HIGH_ACCURACY,
                 ),
             ),
+            note="It does not invert, but at ξ = 0.2 it does not coexist either: it memorises everything, and by step "
+            "8000 it has found the rule on 0.22 of the test set (seed 0).",
         ),
         _claim(
             "deep-batchnorm-periodic-output",
@@ -166,7 +168,7 @@ EXPERIMENT = Experiment(
             "Appendix G.4, Figure 15",
             "At the input of that network the scales of BatchNorm hardly follow the IPR.",
             Check("rank correlation at the input", lambda e: _correlation(e, output=False), low=-0.3, high=0.3),
-            note=_OTHER_RATES,
+            note=f"They follow it less than those at the output, where the correlation is 0.65. {_OTHER_RATES}",
         ),
     ),
 )
