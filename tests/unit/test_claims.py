@@ -156,7 +156,7 @@ def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
     findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]
     page = ledger_markdown(findings)
-    assert "The paper's: 2 claims, of which 1 holds, 1 fails." in page
+    assert "The paper's: 2 claims (holds: 1, fails: 1)." in page
     assert "Ours, about the paper or beyond it: 0 claims" in page
     assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page

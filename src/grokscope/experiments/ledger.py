@@ -63,5 +63,5 @@ def ledger_markdown(findings: Sequence[Finding]) -> str:
 
 
 def _count(findings: Sequence[Finding]) -> str:
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(findings).items() if count)
-    return f"{len(findings)} claims, of which {counts}"
+    counts = ", ".join(f"{verdict}: {count}" for verdict, count in count_verdicts(findings).items() if count)
+    return f"{len(findings)} claims ({counts})"
