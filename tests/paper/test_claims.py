@@ -39,12 +39,16 @@ def test_a_figure_is_drawn(name: str, store: Store, tmp_path: Path) -> None:
 
 HOLDING_WITH_A_NOTE = {  # which says something else than what was seen instead
     "analytic-solves",
+    "batchnorm-keeps-low-ipr",
     "batchnorm-known-accuracies",
+    "batchnorm-regularises",
     "deep-batchnorm-periodic-output",
     "deep-batchnorm-scales",
     "gradient-formula",
     "ipr-range",
+    "layernorm-scales-do-not-follow-ipr",
     "no-forgetting-descent",
+    "rule-survives-random-loss",
     "transformer-embedding-mode",
 }
 

@@ -31,12 +31,13 @@ def test_the_gallery_has_no_figure_that_the_code_has_not() -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda each: each.id)
-def test_the_ledger_has_every_claim_in_the_words_of_the_code_and_a_note_where_it_fails(claim: Claim) -> None:
+def test_the_ledger_has_every_claim_in_the_words_of_the_code_and_a_note_unless_it_holds(claim: Claim) -> None:
     row = re.search(rf"^\| \*\*{claim.id}\*\*: (.*) \|$", LEDGER, re.MULTILINE)
     assert row, "run: make gallery STORE=..."
     statement, paper, *_, verdict = row[1].split(" | ")
     assert (statement, paper) == (claim.statement, claim.paper)
     assert verdict in ("holds", "fails", "inconclusive", "not run")
-    if verdict == "fails":
+    if verdict != "holds":
         assert claim.note
-        assert f"- **{claim.id}** (fails): {claim.note}" in LEDGER
+    if claim.note:
+        assert f"- **{claim.id}** ({verdict}): {claim.note}" in LEDGER

@@ -117,11 +117,9 @@ EXPERIMENT = Experiment(
             "Section 3.2",
             "Generalising solutions are redundant, and overfitting ones are not: if neurons go at random, the network "
             "loses the corrupted labels before the rule.",
-            Check(
-                "fraction of neurons between the losses of 10 % of each",
-                _rule_outlasts_memory,
-                low=0.05,
-            ),
+            Check("fraction of neurons between the losses of 10 % of each", _rule_outlasts_memory, low=0.05),
+            note="Three seeds say 0.06, 0.01 and −0.03: in Coexistence the rule and the memory suffer at about the "
+            "same number of lost neurons.",
         ),
         _claim(
             "pruning-improves",
