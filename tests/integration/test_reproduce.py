@@ -56,6 +56,13 @@ def test_a_dry_run_makes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_dry_run_counts_what_diagrams_share_once(tmp_path: Path) -> None:
+    """The panel without dropout is the one without weight decay: 3 × 3 cells."""
+    said = grokscope("figure", "fig03", *TINY_SCALE, "--dry-run", cwd=tmp_path).stdout
+    assert re.search(r"fig3a-tiny +36 runs, 0 in the store, 36 to do", said)
+    assert re.search(r"fig3b-tiny +36 runs, 0 in the store, 9 in lines above, 27 to do", said)
+
+
 def test_failed_cells_of_a_diagram_are_to_do(tmp_path: Path) -> None:
     store = Store(tmp_path / "grokscope-runs")
     for spec in TINY.diagram(WEIGHT_DECAY).specs():

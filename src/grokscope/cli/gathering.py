@@ -109,14 +109,20 @@ def describe_work(work: Work) -> None:
         missing = cells_to_run(store, plan, inferring=work.refine or work.best) if store else list(runs.values())
         jobs.append(_Job(plan.name, len(runs), done, missing, weights=False))
     total = size = 0.0
+    planned: set[str] = set()  # what one of them trains the others use
     for job in jobs:
-        seconds = estimated_seconds(job.missing, work.engine, work.device) / work.workers
+        to_do = [spec for spec in job.missing if spec.run_id not in planned]
+        planned.update(spec.run_id for spec in to_do)
+        seconds = estimated_seconds(to_do, work.engine, work.device) / work.workers
         total += seconds
-        size += estimated_bytes(job.missing, weights=job.weights)
-        inferred = job.runs - job.done - len(job.missing)
-        known = f"{job.done} in the store" + (f", {inferred} inferred" if inferred else "")
-        took = f", about {duration(seconds)}" if job.missing else ""
-        typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {len(job.missing)} to do{took}")
+        size += estimated_bytes(to_do, weights=job.weights)
+        known = f"{job.done} in the store"
+        if inferred := job.runs - job.done - len(job.missing):
+            known += f", {inferred} inferred"
+        if shared := len(job.missing) - len(to_do):
+            known += f", {shared} in lines above"
+        took = f", about {duration(seconds)}" if to_do else ""
+        typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {len(to_do)} to do{took}")
     typer.echo(f"In all about {duration(total)} with {work.workers} workers, and {size / 1e6:.3g} MB")
     if work.refine and any(job.missing and not job.weights for job in jobs):
         typer.echo(FEWER_WITH_REFINE)
@@ -152,7 +158,7 @@ def gather(work: Work) -> Store:
 def _run_networks(specs: list[RunSpec], store: Store, work: Work) -> None:
     from grokscope.experiments.captions import settings
 
-    note(f"Training {len(specs)} networks")
+    note(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
     names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
     with stop_on_request() as should_stop, RunsProgress(specs, names) as progress:
         for event in run_all(
