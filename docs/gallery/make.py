@@ -32,10 +32,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, default=Path("grokscope-runs"))
     parser.add_argument("--grid", help="also look for the paper's diagrams on this grid, such as 5x5")
+    parser.add_argument("--seeds", type=int, help="also look for the paper's networks with this number of seeds")
     parser.add_argument("--only", nargs="*", help="names of figures; the ledger and the index are left alone")
     arguments = parser.parse_args()
     store = Store(arguments.store, create=False)
-    scales = [*scales_of("best", grid=arguments.grid), QUICK]
+    scales = [*scales_of("best", grid=arguments.grid, seeds=arguments.seeds)[:-1], QUICK]
     entries = []
     for experiment in EXPERIMENTS.values():
         if experiment.unavailable or (arguments.only and experiment.name not in arguments.only):
