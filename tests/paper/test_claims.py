@@ -40,6 +40,7 @@ def test_a_figure_is_drawn(name: str, store: Store, tmp_path: Path) -> None:
 HOLDING_WITH_A_NOTE = {  # which says something else than what was seen instead
     "analytic-solves",
     "batchnorm-keeps-low-ipr",
+    "beyond-fate-early",
     "batchnorm-known-accuracies",
     "batchnorm-regularises",
     "deep-batchnorm-periodic-output",

@@ -145,7 +145,7 @@ EXPERIMENT = Experiment(
                 Check("AUROC of the norm at step 0", _auroc(NORM, 0), 0.4, 0.6),
                 Check("AUROC of the fit to the rule at step 0", _auroc(FIT, 0), low=0.6),
             ),
-            note="Seen with one seed: the fit to the rule has an AUROC of 0.58, three standard errors above guessing. "
+            note="The fit to the rule has an AUROC of 0.59 ± 0.01 over three seeds, above guessing in each of them. "
             "Something can be told before training, but less than we had expected.",
         ),
         Claim(
@@ -163,6 +163,8 @@ EXPERIMENT = Experiment(
                     100,
                 ),
             ),
+            note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others are "
+            "at step 200, the next that was looked at.",
         ),
     ),
 )
