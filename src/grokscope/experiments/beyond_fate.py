@@ -163,8 +163,8 @@ EXPERIMENT = Experiment(
                     100,
                 ),
             ),
-            note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others are "
-            "at step 200, the next that was looked at.",
+            note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others "
+            "are at step 200, the next that was looked at.",
         ),
     ),
 )
