@@ -44,6 +44,18 @@ def _falls_back(spec: RunSpec, order: str, kind: str) -> Callable[[Evidence], fl
     return lambda evidence: relative_fall(_loss(evidence, spec, order, kind))
 
 
+def _only_rises(order: str) -> tuple[Check, ...]:
+    """That the train loss does, or almost, in every phase."""
+    return tuple(
+        Check(
+            f"largest fall over range, wd {spec.optimizer.weight_decay:g}",
+            _falls_back(spec, order, "train"),
+            high=0.05,
+        )
+        for spec in fig01.specs()
+    )
+
+
 def _low_share(evidence: Evidence, spec: RunSpec) -> float:
     """The fraction of neurons that are not periodic; the dead, which are pruned with them, count too."""
     neurons = evidence.network(spec).neurons
@@ -113,14 +125,7 @@ EXPERIMENT = Experiment(
             "train-loss-rises",
             "Appendix I.2, Figure 18 (left)",
             "In every phase the train loss rises all the way, or almost, as neurons go from the lowest IPR on.",
-            *(
-                Check(
-                    f"largest fall over range, wd {spec.optimizer.weight_decay:g}",
-                    _falls_back(spec, LOWEST, "train"),
-                    high=0.05,
-                )
-                for spec in fig01.specs()
-            ),
+            *_only_rises(LOWEST),
             note="Without weight decay the loss passes that of the network without neurons, 1/p = 0.0103, reaches "
             "0.0116 with 90 % pruned (seed 0) and falls back from there; with weight decay it only rises.",
         ),
@@ -128,14 +133,7 @@ EXPERIMENT = Experiment(
             "train-loss-rises-from-highest",
             "Appendix I.2",
             "The train loss rises all the way, or almost, from the highest IPR on too: both kinds of neurons lower it.",
-            *(
-                Check(
-                    f"largest fall over range, wd {spec.optimizer.weight_decay:g}",
-                    _falls_back(spec, HIGHEST, "train"),
-                    high=0.05,
-                )
-                for spec in fig01.specs()
-            ),
+            *_only_rises(HIGHEST),
             note="Without weight decay the loss rises to 0.0142 at 65 % pruned (seed 0), above the 1/p = 0.0103 of the "
             "network without neurons, and falls back to that; with weight decay it only rises.",
         ),
