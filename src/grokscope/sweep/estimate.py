@@ -32,14 +32,25 @@ def relative_cost(spec: RunSpec) -> float:
 
 def estimated_seconds(specs: Sequence[RunSpec], engine: str, device: str = "cpu") -> float:
     """Of all these runs one after another (or stack after stack), from some steps of a few of them."""
-    if not specs:
-        return 0.0
-    # Multiples of the golden ratio spread evenly and never fall into step with an axis.
-    chosen = {int(len(specs) * (i * 0.6180339887 % 1)) for i in range(min(SAMPLES, len(specs)))}
     if engine == "stacked":
-        stacks = {stack_key(specs[index]): specs[index] for index in sorted(chosen)}
-        return len(specs) * sum(_seconds_in_stack(spec, specs, device) for spec in stacks.values()) / len(stacks)
-    return len(specs) * sum(_seconds_of(specs[index], engine, device) for index in chosen) / len(chosen)
+        stacks = {stack_key(spec): spec for spec in _spread(specs, SAMPLES)}
+        seconds = sum(_seconds_in_stack(spec, specs, device) for spec in stacks.values())
+        return len(specs) * seconds / len(stacks) if stacks else 0.0
+    alike: dict[object, list[RunSpec]] = {}  # of one wide network among many narrow ones a sample would know nothing
+    for spec in specs:
+        alike.setdefault((spec.model, spec.training.batch_size), []).append(spec)
+    total = 0.0
+    for group in alike.values():
+        samples = _spread(group, max(2, SAMPLES // len(alike)))
+        seconds = sum(_seconds_of(spec, engine, device) for spec in samples)
+        total += seconds * sum(map(relative_cost, group)) / sum(map(relative_cost, samples))
+    return total
+
+
+def _spread(specs: Sequence[RunSpec], most: int) -> list[RunSpec]:
+    """At most so many of them. Multiples of the golden ratio spread evenly and never fall into step with an axis."""
+    chosen = {int(len(specs) * (i * 0.6180339887 % 1)) for i in range(min(most, len(specs)))}
+    return [specs[index] for index in sorted(chosen)]
 
 
 def _seconds_of(spec: RunSpec, engine: str, device: str) -> float:

@@ -1,0 +1,31 @@
+"""What a sweep is said to take, before it is run."""
+
+import pytest
+
+from grokscope.spec import RunSpec
+from grokscope.sweep import estimate
+
+
+def test_the_cost_of_a_few_large_networks_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run is timed at exactly what it takes, so what is estimated for all has to be their sum."""
+    spent: dict[str, float] = {}
+
+    def timed(spec: RunSpec, engine: str, device: str) -> float:
+        seconds = estimate.relative_cost(spec) * (5.0 if spec.training.batch_size else 1.0)
+        spent[spec.run_id] = seconds
+        return seconds
+
+    monkeypatch.setattr(estimate, "_seconds_of", timed)
+    narrow = [RunSpec().updated({"task.data_fraction": i / 100, "training.seed": i}) for i in range(1, 91)]
+    wide = RunSpec().updated({"model.width": 10_000})
+    in_batches = [spec.updated({"training.batch_size": 8, "training.steps": 100}) for spec in narrow[40:50]]
+    specs = [*narrow[:37], wide, *narrow[37:], *in_batches]
+    exact = sum(timed(spec, "auto", "cpu") for spec in specs)
+    spent.clear()
+    assert estimate.estimated_seconds(specs, "auto") == pytest.approx(exact)
+    assert len(spent) <= estimate.SAMPLES
+
+
+def test_nothing_takes_no_time() -> None:
+    assert estimate.estimated_seconds([], "auto") == 0
+    assert estimate.estimated_seconds([], "stacked") == 0
