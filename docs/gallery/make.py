@@ -18,7 +18,7 @@ from grokscope.experiments.claim import examine
 from grokscope.experiments.evidence import Evidence, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.ledger import ledger_markdown
-from grokscope.experiments.scale import QUICK, scales_of
+from grokscope.experiments.scale import MIXED, PAPER, QUICK, scales_of
 from grokscope.experiments.tables import rounded
 from grokscope.store import Store
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="names of figures; the ledger and the index are left alone")
     arguments = parser.parse_args()
     store = Store(arguments.store, create=False)
-    scales = [*scales_of("best", grid=arguments.grid, seeds=arguments.seeds)[:-1], QUICK]
+    scales = [PAPER, *scales_of("paper", grid=arguments.grid, seeds=arguments.seeds), MIXED, QUICK]
     entries = []
     for experiment in EXPERIMENTS.values():
         if experiment.unavailable or (arguments.only and experiment.name not in arguments.only):

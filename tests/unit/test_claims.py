@@ -16,8 +16,9 @@ from grokscope.experiments.catalogue import CLAIMS
 from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
 from grokscope.experiments.fig03 import WEIGHT_DECAY
+from grokscope.experiments.fig07 import DEEP_MLP
 from grokscope.experiments.ledger import ledger_json, ledger_markdown
-from grokscope.experiments.scale import PAPER, QUICK, TINY, Scale
+from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
@@ -101,6 +102,21 @@ def test_the_best_scale_is_the_first_that_is_complete(tmp_path: Path) -> None:
     assert best_scale(needs, [TWO_SEEDS, PAPER], store) is PAPER
 
 
+def test_a_reduced_scale_that_means_the_same_runs_as_the_last_goes_by_its_name(tmp_path: Path) -> None:
+    def of_two_layers(scale: Scale) -> Needs:
+        return Needs(networks=(RunSpec(),))
+
+    def of_three(scale: Scale) -> Needs:
+        return Needs(networks=(DEEP_MLP,))
+
+    store = fill(tmp_path, of_two_layers(QUICK), QUICK)
+    assert best_scale(of_two_layers, [MIXED, QUICK], store) is QUICK
+    assert best_scale(of_two_layers, [PAPER, MIXED, QUICK], store) is PAPER
+    assert best_scale(of_three, [MIXED, QUICK], store) is QUICK
+    fill(tmp_path, of_three(MIXED), MIXED)
+    assert best_scale(of_three, [MIXED, QUICK], store) is MIXED
+
+
 def test_cells_that_can_be_inferred_are_not_missing(tmp_path: Path) -> None:
     """The made-up phases of this panel are the same everywhere, so the coarsest grid is enough."""
     store = Store(tmp_path)
@@ -125,7 +141,7 @@ def test_a_diagram_gives_one_number_for_all_of_its_seeds(tmp_path: Path) -> None
     assert (finding.seeds, finding.measured[0].values) == (4, (0.0,))
 
 
-@pytest.mark.parametrize("scale", [TINY, QUICK, PAPER], ids=lambda scale: scale.name)
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
 def test_no_claim_needs_networks_and_diagrams(scale: Scale) -> None:
     """The number of a diagram would be counted once for every seed of the networks."""
     needed = {name: each.needs(scale) for name, each in CLAIMS.items()}

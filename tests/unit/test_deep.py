@@ -15,7 +15,7 @@ from grokscope.experiments.deep import (
     train_before_grokking,
 )
 from grokscope.experiments.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
-from grokscope.experiments.scale import PAPER, QUICK
+from grokscope.experiments.scale import MIXED, PAPER, QUICK
 from grokscope.result import RunResult
 from grokscope.run import execute
 from grokscope.spec import RunSpec
@@ -77,6 +77,13 @@ def test_deep_networks_are_smaller_at_quick_scale_alone_or_in_diagrams() -> None
     assert (cell.task.modulus, cell.model.embed, cell.training.steps) == (47, 64, 2000)
     assert QUICK.network(MORE_MLP).optimizer.weight_decay == 2.5 * MORE_MLP.optimizer.weight_decay
     assert PAPER.network(MORE_MLP) == MORE_MLP
+
+
+def test_deep_networks_are_the_papers_at_mixed_scale_where_they_stand_alone() -> None:
+    for spec in (MORE_TRANSFORMER, MORE_MLP):
+        assert MIXED.network(spec) == spec
+    of_mixed, of_quick = (list(scale.diagram(TRANSFORMERS).specs()) for scale in (MIXED, QUICK))
+    assert of_mixed == of_quick
 
 
 def test_networks_that_cost_little_stay_as_they_are() -> None:

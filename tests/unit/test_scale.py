@@ -5,7 +5,7 @@ import pytest
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.fig03 import WEIGHT_DECAY
-from grokscope.experiments.scale import PAPER, QUICK, TINY, scales_of
+from grokscope.experiments.scale import MIXED, PAPER, QUICK, TINY, scales_of
 from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
@@ -56,7 +56,7 @@ def test_a_grid_that_was_asked_for_is_in_the_name_and_in_the_flags() -> None:
 
 
 def test_flags_give_the_scale_back() -> None:
-    for scale in ("tiny", "quick", "paper"):
+    for scale in ("tiny", "quick", "mixed", "paper"):
         for grid in (None, "3x3", "5x5"):
             for seeds in (None, 1, 2):
                 (changed,) = scales_of(scale, grid=grid, seeds=seeds)
@@ -71,9 +71,9 @@ def test_flags_give_the_scale_back() -> None:
 
 
 def test_what_best_falls_back_to_is_quick_as_it_was_asked_for() -> None:
-    assert scales_of("best") == [PAPER, QUICK]
-    (paper, quick) = scales_of("paper", grid="3x3", seeds=2) + scales_of("quick", grid="3x3", seeds=2)
-    assert scales_of("best", grid="3x3", seeds=2) == [PAPER, paper, quick]
+    assert scales_of("best") == [PAPER, MIXED, QUICK]
+    asked = [scale for name in ("paper", "mixed", "quick") for scale in scales_of(name, grid="3x3", seeds=2)]
+    assert scales_of("best", grid="3x3", seeds=2) == [PAPER, *asked]
 
 
 def test_diagrams_that_differ_have_names_that_differ() -> None:
@@ -108,7 +108,7 @@ def test_a_grid_is_two_numbers(grid: str) -> None:
 
 
 def test_an_unknown_scale_names_the_known_ones() -> None:
-    with pytest.raises(GrokscopeError, match="tiny, quick, paper, best"):
+    with pytest.raises(GrokscopeError, match="tiny, quick, mixed, paper, best"):
         scales_of("full")
 
 

@@ -30,8 +30,9 @@ ScaleOption = Annotated[
     str,
     typer.Option(
         "--scale",
-        help="quick (coarse grids of smaller networks, one seed), paper (its grids, steps and seeds), best (the "
-        "paper's where the store has all of it, else quick), or tiny (a toy, to try the commands).",
+        help="quick (coarse grids of smaller networks, one seed), mixed (the same, but networks that stand alone as in "
+        "the paper), paper (its grids, steps and seeds), best (of paper, mixed and quick the first of which the store "
+        "has all, else quick), or tiny (a toy, to try the commands).",
         rich_help_panel=_HOW_MUCH,
     ),
 ]

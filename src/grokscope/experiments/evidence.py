@@ -83,11 +83,20 @@ class Evidence:
 
 
 def best_scale(needs: Callable[[Scale], Needs], scales: Sequence[Scale], store: Store | None) -> Scale:
-    """The first of the scales at which nothing is missing, or the last."""
-    for scale in scales[:-1]:
-        if store is not None and not Evidence(store, scale).missing(needs(scale)):
+    """The first of the scales at which nothing is missing, or the last: also if a reduced one means the same runs."""
+    *better, last = scales
+    for scale in better:
+        wanted = needs(scale)
+        if store is None or Evidence(store, scale).missing(wanted):
+            continue
+        if scale.full or _runs(wanted, scale) != _runs(needs(last), last):
             return scale
-    return scales[-1]
+    return last
+
+
+def _runs(needs: Needs, scale: Scale) -> set[str]:
+    specs = [*needs.specs(scale), *(spec for plan in needs.plans(scale) for spec in plan.specs())]
+    return {spec.run_id for spec in specs}
 
 
 def missing_networks(store: Store, specs: Iterable[RunSpec]) -> list[RunSpec]:

@@ -78,7 +78,9 @@ class Scale:
     name: str
     networks: Size | None = None  # single ones
     diagrams: Size | None = None  # those of phase diagrams
-    deep: Size | None = None  # Transformers and deep MLPs in full batches, single or not: some thirty times the work
+    # Transformers and deep MLPs in full batches, some thirty times the work; None: as the others.
+    deep_networks: Size | None = None
+    deep_diagrams: Size | None = None
     grid: tuple[int, int] | None = None  # data fractions × corruption fractions of a diagram, at most
     seeds: int | None = None  # at most
     # A line through a diagram with many seeds shows probabilities: one seed, or a few points of it, would show nothing.
@@ -92,14 +94,14 @@ class Scale:
 
     def network(self, spec: RunSpec, seed: int = 0) -> RunSpec:
         """A single network of the paper at this scale."""
-        size = self._size(spec, self.networks)
+        size = self.deep_networks or self.networks if _costly(spec) else self.networks
         reduced = size.spec(spec) if size else spec
         return reduced.updated({SEED: reduced.training.seed + seed}) if seed else reduced
 
     def diagram(self, plan: Plan) -> Plan:
         """A phase diagram of the paper at this scale, under a name of its own."""
         axes, base = plan.axes, plan.base
-        if size := self._size(base, self.diagrams):
+        if size := self.deep_diagrams or self.diagrams if _costly(base) else self.diagrams:
             axes, base = tuple(map(size.axis, axes)), size.spec(base)
         thinned, usual = (_thinned(axes, scale.most_points(plan)) for scale in (self, SCALES[self.name]))
         parts = [plan.name] if self.full else [plan.name, self.name]
@@ -109,10 +111,6 @@ class Scale:
             if own != [axis for axis in usual if axis.fields[0] in fields]:
                 parts.append(word + "x".join(str(len(axis)) for axis in own))
         return replace(plan, name="-".join(parts), base=base, axes=thinned)
-
-    def _size(self, spec: RunSpec, usual: Size | None) -> Size | None:
-        costly = not spec.model.two_layer and spec.training.batch_size is None
-        return self.deep or usual if costly else usual
 
     def most_points(self, plan: Plan) -> dict[str, int | None]:
         """How many points the axes of data fraction, corruption and seeds may have."""
@@ -139,6 +137,10 @@ class Scale:
         return wanted if self.seeds is None else min(wanted, self.seeds)
 
 
+def _costly(spec: RunSpec) -> bool:
+    return not spec.model.two_layer and spec.training.batch_size is None
+
+
 def _thinned(axes: tuple[Axis, ...], most_points: Mapping[str, int | None]) -> tuple[Axis, ...]:
     """Axes with at most so many points: evenly spaced ones, but the first seeds."""
     thinned = []
@@ -163,18 +165,21 @@ TINY = Scale(
 )
 # The factor of the weight decay was chosen by looking, at α = .8, ξ = .2: unchanged, neither a Transformer nor a deep
 # MLP of this size generalises within the steps; of the Transformer's 2, 3.5 and 5 only the last passed 90 % (91 %).
+_SMALL = Size(modulus=47, width=160, steps=2000, embed=64, decay=2.5)
 QUICK = Scale(
     "quick",
     # With p = 47 and N = 240 weight decay 15 already forgets; from p = 59 on the phases lie as in the paper.
     diagrams=Size(modulus=59, width=300, embed=64, most_width=900),
-    deep=Size(modulus=47, width=160, steps=2000, embed=64, decay=2.5),
+    deep_networks=_SMALL,
+    deep_diagrams=_SMALL,
     grid=(5, 5),
     seeds=1,
     line_points=9,
     line_seeds=4,
 )
+MIXED = replace(QUICK, name="mixed", deep_networks=None)
 PAPER = Scale("paper")
-SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, PAPER)}
+SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, MIXED, PAPER)}
 
 
 BEST = "best"
@@ -183,17 +188,17 @@ BEST = "best"
 def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> list[Scale]:
     """The scale of this name, with another grid or number of seeds if they are given.
 
-    "best" has several: the paper's own, then the paper's and quick with this grid and seeds. Of these the first is
-    meant that a store has all runs of, and the last if it has of none.
+    "best" has several: the paper's own, then the paper's, mixed and quick with this grid and seeds. Of these the first
+    is meant that a store has all runs of, and the last if it has of none.
 
     >>> [(scale.name, scale.grid) for scale in scales_of("best", grid="9x10")]
-    [('paper', None), ('paper', (9, 10)), ('quick', (9, 10))]
+    [('paper', None), ('paper', (9, 10)), ('mixed', (9, 10)), ('quick', (9, 10))]
     """
     if name not in (*SCALES, BEST):
         raise GrokscopeError(f"--scale = {name!r} is not allowed: must be one of {', '.join((*SCALES, BEST))}")
     if name != BEST:
         return [_changed(SCALES[name], grid, seeds)]
-    asked = (_changed(scale, grid, seeds) for scale in (PAPER, QUICK))
+    asked = (_changed(scale, grid, seeds) for scale in (PAPER, MIXED, QUICK))
     return list(dict.fromkeys((PAPER, *asked)))
 
 
