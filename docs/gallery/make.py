@@ -24,7 +24,8 @@ from grokscope.store import Store
 
 HERE = Path(__file__).parent
 WEB_DPI = 100
-MOST_CSV_BYTES = 300_000
+MOST_CSV_BYTES = 400_000
+_TWO_SIZES = " The networks of the diagrams are smaller than the others, with more weight decay (`--scale mixed`)."
 
 
 def main() -> None:
@@ -70,7 +71,7 @@ def make_entry(experiment: Experiment, evidence: Evidence) -> str:
         [
             f"## {experiment.name}: {experiment.title}",
             f"![{experiment.title}]({experiment.name}.png)",
-            experiment.caption,
+            experiment.caption + (_TWO_SIZES if evidence.scale is MIXED else ""),
             f"`{made_with}` · {' · '.join(links)}",
         ]
     )
@@ -90,8 +91,9 @@ def index(entries: list[str]) -> str:
         "# Gallery\n\nEvery figure of the paper but 16, which is about images, and experiments beyond it, as grokscope "
         "makes them. Below each stands the command that makes it, whose `--scale` says at what size it was run: at "
         "`quick`, diagrams are 5 × 5 cells of networks with p = 59 and N = 300, and single two-layer networks are the "
-        "paper's; Transformers and deep MLPs (Figures 7, 12, 13 and 14) are smaller, with p = 47, d = 64 or N = 160 "
-        "and 2.5 times the weight decay. What the paper claims about the figures, and what was measured, is in [the "
+        "paper's; Transformers and deep MLPs are smaller, with p = 47, d = 64 or N = 160 and 2.5 times the weight "
+        "decay. At `mixed` they are so in diagrams only, and the paper's where they stand alone: a figure with both "
+        "shows networks of two sizes. What the paper claims about the figures, and what was measured, is in [the "
         "ledger](../claims.md). `make gallery` makes this page from a store."
     )
     return "\n\n".join([head, *entries]) + "\n"

@@ -64,10 +64,12 @@ _TOO_SMALL = (
     "rule in the end, with a test accuracy of 0.91; the others have 0.38 to 0.72. IPRs are compared of networks only "
     "that have found it."
 )
+_SEEN = "At p = 97, d = 128 all six end in Full Inversion, with a mean IPR that was 0.040 before training. "
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(specs()), seeds=3), checks, _TOO_SMALL)
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str) -> Claim:
+    needed = Needs(networks=tuple(specs()), seeds=3)
+    return Claim(name, paper, statement, lambda scale: needed, checks, f"{note}{_TOO_SMALL}")
 
 
 def _per_heads(other: str, what: str, low: float, high: float) -> tuple[Check, ...]:
@@ -108,12 +110,15 @@ EXPERIMENT = Experiment(
                 lambda e: float(np.min([ipr_growth(each) for each in e.networks(specs())])),
                 low=1.1,
             ),
+            note=_SEEN,
         ),
         _claim(
             "transformer-depth-keeps-ipr",
             "Figure 12",
             "A second layer does not change the IPR of a Transformer's embedding.",
             *_per_heads("2 layers", "IPR with 2 layers over that with 1", 0.8, 1.25),
+            note=_SEEN
+            + "In two layers it ends at 0.079 instead of 0.049 with 8 heads, and 0.085 instead of 0.051 with 4. ",
         ),
         _claim(
             "transformer-heads-raise-ipr",
@@ -121,12 +126,15 @@ EXPERIMENT = Experiment(
             "More heads make a Transformer's embedding more periodic.",
             _more_heads("1 layer"),
             _more_heads("2 layers"),
+            note=_SEEN
+            + "With 8 heads it ends at 0.049 in one layer and 0.079 in two, with 4 heads at 0.051 and 0.085. ",
         ),
         _claim(
             "transformer-tying-lowers-ipr",
             "Figure 12",
             "A Transformer whose unembedding is its embedding has a less periodic one.",
             *_per_heads("1 layer, tied", "IPR tied over that untied", 0.0, 0.95),
+            note=_SEEN + "Tied it ends at 0.066 instead of 0.049 with 8 heads, and 0.065 instead of 0.051 with 4. ",
         ),
     ),
 )

@@ -83,8 +83,10 @@ EXPERIMENT = Experiment(
                 lambda e: _ratio(output_ipr(e.network(LAZY)), output_ipr(e.network(STANDARD))),
                 low=1.1,
             ),
-            note="With p = 47 and 160 neurons a layer both end below the 0.083 of noise, lazy at 0.064 and standard at "
-            "0.062.",
+            note="At p = 97 with 500 neurons a layer it is the other way round: lazy ends at 0.058 and standard at "
+            "0.169, noise being 0.040. The lazy network ignores the wrong labels when it has found the rule, by step "
+            "1350, and then memorises them, up to a train accuracy of 0.999. With p = 47 and 160 neurons a layer both "
+            "end below the 0.083 of noise, lazy at 0.064 and standard at 0.062.",
         ),
     ),
 )
