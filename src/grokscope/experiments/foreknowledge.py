@@ -101,7 +101,7 @@ SEEN_BEFORE: dict[str, str] = {  # by claim
     "no-forgetting-descent": "Settings at which gradient descent learns were looked for first, and the bounds written "
     "after runs of 3000 steps.",
     "sublinear-need": "The check with a fixed test accuracy was added after the first result, as was the lower bound "
-    "of the first check, which it does not pass.",
+    "of the first check, which it does not pass with widths up to 2000.",
     "true-labels-recovered": "Its formula was mended after the first result, 1.02, had shown that it counted drawn "
     "labels that are the true ones twice; the bound stayed.",
     **dict.fromkeys(
