@@ -280,7 +280,7 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
         (("figure", "fig99"), "there is no figure 'fig99'"),
         (("figure", "beyond-modules"), "did you mean 'beyond-modulus'"),
         (("figure", "fig16"), "fig16 cannot be made"),
-        (("figure", "fig01", "--scale", "full"), "must be one of tiny, quick, paper, best"),
+        (("figure", "fig01", "--scale", "full"), "must be one of tiny, quick, mixed, paper, best"),
         (("figure", "fig01", "--grid", "9"), "must be two numbers"),
         (("figure", "fig01", "--workers", "0"), "--workers"),
         (("figure", "fig01", "--engine", "magic"), "magic"),
