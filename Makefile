@@ -10,7 +10,7 @@ help:
 	@echo "make verify  the science at full scale: known answers that take minutes"
 	@echo "make bench    speed: grokscope against eager PyTorch, JAX and the machine's limit"
 	@echo "make sanitize the kernel's tests under the address and undefined-behaviour sanitizers"
-	@echo "make gallery  draw docs/gallery and docs/claims.md from the runs in STORE (default grokscope-runs)"
+	@echo "make gallery  draw docs/gallery and docs/claims.md from the runs in STORE (default grokscope-runs); SEEDS=1 takes networks with one seed too"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -36,7 +36,7 @@ bench: .venv/installed-dev
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev
-	$(BIN)/python docs/gallery/make.py --store $(STORE)
+	$(BIN)/python docs/gallery/make.py --store $(STORE) $(if $(SEEDS),--seeds $(SEEDS))
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -94,7 +94,7 @@ def index(entries: list[str]) -> str:
         "paper's; Transformers and deep MLPs are smaller, with p = 47, d = 64 or N = 160 and 2.5 times the weight "
         "decay. At `mixed` they are so in diagrams only, and the paper's where they stand alone: a figure with both "
         "shows networks of two sizes. What the paper claims about the figures, and what was measured, is in [the "
-        "ledger](../claims.md). `make gallery` makes this page from a store."
+        "ledger](../claims.md). `make gallery SEEDS=1` makes this page from a store."
     )
     return "\n\n".join([head, *entries]) + "\n"
 
