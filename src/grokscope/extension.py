@@ -1,12 +1,11 @@
 """Your own code, by name: `my_rules.py:Parity`, or `package.module:Parity`.
 
-    >>> reference = Reference.parse("my_rules.py:Parity")
-    >>> reference.place, reference.name
-    ('my_rules.py', 'Parity')
+    >>> Reference.parse("my_rules.py:Parity@0123456789abcdef")
+    Reference(place='my_rules.py', name='Parity', source='0123456789abcdef')
 
-Code is known by the hash of its source file. The hash is part of the identity of every run that uses the code, and is
-compared before the code is used again: an edited file is another rule. Nothing here imports anything but when it is
-asked to load.
+Code is known by the hash of its source file. A spec writes it behind the name, with an @, when it is made; it is part of
+the identity of every run that uses the code, and is compared before the code is used again: an edited file is another
+rule. Only `load_module` and `load_class` import anything.
 """
 
 import hashlib
@@ -34,17 +33,29 @@ class Reference(NamedTuple):
 
     place: str  # my_rules.py, or package.module
     name: str
+    source: str = ""  # the hash of the file; empty if it does not matter which version it is
 
     @classmethod
     def parse(cls, text: str) -> "Reference":
-        """Read `file.py:Class` or `package.module:Class`."""
-        place, _, name = text.rpartition(":")
+        """Read `file.py:Class` or `package.module:Class`, either with a hash behind it or not."""
+        place, _, rest = text.rpartition(":")
+        name, _, source = rest.partition("@")
         if not place or not name.isidentifier():
             raise ExtensionError(f"{text!r} names no code: write file.py:Class or package.module:Class")
-        return cls(place, name)
+        return cls(place, name, source)
+
+    @property
+    def pinned(self) -> "Reference":
+        """With the hash of the source as it is now, if it has none."""
+        return self if self.source else self._replace(source=source_hash(self.place))
+
+    @property
+    def identity(self) -> str:
+        """What the code is, wherever its file lies."""
+        return f"{self.name}@{self.source}"
 
     def __str__(self) -> str:
-        return f"{self.place}:{self.name}"
+        return f"{self.place}:{self.name}" + (f"@{self.source}" if self.source else "")
 
 
 def is_reference(kind: str) -> bool:
@@ -54,6 +65,24 @@ def is_reference(kind: str) -> bool:
     (True, False)
     """
     return ":" in kind
+
+
+def pinned(kind: str) -> str:
+    """A kind as a spec keeps it: a user's code with the hash of its source.
+
+    >>> pinned("mlp")
+    'mlp'
+    """
+    return str(Reference.parse(kind).pinned) if is_reference(kind) else kind
+
+
+def short_name(kind: str) -> str:
+    """A kind in a table or title: the class alone.
+
+    >>> short_name("mlp"), short_name("my_rules.py:Parity@0123456789abcdef")
+    ('mlp', 'Parity')
+    """
+    return Reference.parse(kind).name if is_reference(kind) else kind
 
 
 def source_hash(place: str) -> str:
@@ -89,6 +118,12 @@ def load_module(place: str) -> types.ModuleType:
 def load_class(text: str, base: type[T]) -> type[T]:
     """The class that a reference names, which must be a subclass of `base`."""
     reference = Reference.parse(text)
+    now = source_hash(reference.place)
+    if reference.source not in ("", now):
+        raise ExtensionError(
+            f"{reference.place} has changed since: the source of {reference.name} was {reference.source} and is now "
+            f"{now}; put the old file back, or train a new run with {reference.place}:{reference.name}"
+        )
     found = getattr(load_module(reference.place), reference.name, None)
     if found is None:
         names = [
@@ -103,10 +138,12 @@ def load_class(text: str, base: type[T]) -> type[T]:
         )
     if not (isinstance(found, type) and issubclass(found, base)):
         what = f"a subclass of {found.__base__.__name__}" if isinstance(found, type) else type(found).__name__
-        raise ExtensionError(f"{reference} must be a subclass of {public_name(base)}, and is {what}")
+        raise ExtensionError(
+            f"{reference.place}:{reference.name} must be a subclass of {public_name(base)}, and is {what}"
+        )
     if inspect.isabstract(found):
         missing = ", ".join(f"{name}()" for name in sorted(found.__abstractmethods__))
-        raise ExtensionError(f"{reference} lacks {missing}, which every subclass of {public_name(base)} has")
+        raise ExtensionError(f"{reference.place}:{reference.name} lacks {missing}, which every subclass of {public_name(base)} has")
     return found
 
 

@@ -31,7 +31,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
+from grokscope.arrays import Int64Array
+
 # A numpy array or torch tensor of int64: Philox below needs only operators that both have.
 Words = TypeVar("Words", bound=Any)
 

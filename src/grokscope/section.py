@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import annotated_types
-from pydantic import BaseModel, ConfigDict, ValidationError, model_serializer
-from pydantic.functional_serializers import SerializerFunctionWrapHandler
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grokscope.errors import SpecError, did_you_mean
-from grokscope.extension import ExtensionError, Reference, is_reference, load_class, reference_to, source_hash
+from grokscope.extension import ExtensionError, Reference, is_reference, load_class, pinned, reference_to, short_name
 
 
 class Section(BaseModel):
@@ -44,36 +43,36 @@ class Section(BaseModel):
     def identity(self) -> dict[str, Any]:
         """What a run's id is made of: the fields that differ from their defaults, as JSON has them."""
         values = self.model_dump(mode="json")
-        return {name: values[name] for name, info in type(self).model_fields.items() if self._differs(name, info)}
+        return {name: _identity(values[name]) for name in type(self).model_fields if self._differs(name)}
 
-    def _differs(self, name: str, info: Any) -> bool:
-        return bool(getattr(self, name) != info.default)
+    def _differs(self, name: str) -> bool:
+        return bool(getattr(self, name) != type(self).model_fields[name].default)
+
+
+def _identity(value: Any) -> Any:
+    """A user's code by its name and source, wherever its file lies; −0.0 + 0.0 is 0.0: equal specs are one run."""
+    if isinstance(value, list):
+        return [_identity(item) for item in value]
+    if isinstance(value, str) and is_reference(value):
+        return Reference.parse(value).identity
+    return value + 0.0 if isinstance(value, float) else value
 
 
 class KindSection(Section):
-    """A section that comes in kinds. A subclass that a user writes is a kind of its own.
-
-    `kind` of a user's class is where it was found, and `source` the hash of that file.
-    """
+    """A section that comes in kinds. A subclass that a user writes is a kind of its own: `file.py:Class@hash`."""
 
     built_in: ClassVar[tuple[type["KindSection"], ...]] = ()  # of the whole family, the default first
     # Where a kind has another default than the run ids were made with.
     identity_defaults: ClassVar[Mapping[str, Any]] = {}
 
     kind: str = ""
-    source: str = ""
 
     def __init__(self, /, **fields: Any) -> None:
-        if not self.is_built_in():
-            fields = {"kind": reference_to(type(self)), **fields}
-            own = source_hash(Reference.parse(fields["kind"]).place)
-            if fields.get("source") not in (None, "", own):
-                raise ExtensionError(
-                    f"{fields['kind']} has changed since: its source was {fields['source']} and is now {own}; "
-                    f"put it back, or leave out {self.path_of('source')} for a new run"
-                )
-            fields["source"] = own
-        super().__init__(**fields)
+        own = type(self).model_fields["kind"].default if self.is_built_in() else reference_to(type(self))
+        kind = fields.get("kind", own)
+        if self.is_built_in() and kind != own:
+            raise means_nothing(type(self), "kind", kind)
+        super().__init__(**fields | {"kind": pinned(kind)})
 
     @classmethod
     def is_built_in(cls) -> bool:
@@ -81,23 +80,20 @@ class KindSection(Section):
         return cls.__module__.split(".")[0] == "grokscope"
 
     def identity(self) -> dict[str, Any]:
-        """Of a user's class all fields, its name and the hash of its source; where the file lies does not matter."""
-        if not self.source:
+        """Of a user's class all fields: what their defaults are is known only to the code."""
+        if not is_reference(self.kind):
             return super().identity()
-        return self.model_dump(mode="json") | {"kind": Reference.parse(self.kind).name}
+        return {name: _identity(value) for name, value in self.model_dump(mode="json").items()}
 
-    def _differs(self, name: str, info: Any) -> bool:
+    def _differs(self, name: str) -> bool:
         if name == "kind":
-            return bool(self.kind != self.built_in[0].model_fields["kind"].default)
-        return bool(getattr(self, name) != self.identity_defaults.get(name, info.default))
-
-    @model_serializer(mode="wrap")
-    def _without_empty_source(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialize(self).items() if name != "source" or value}
+            return self.kind != kinds_of(type(self))[0]
+        default = self.identity_defaults.get(name, type(self).model_fields[name].default)
+        return bool(getattr(self, name) != default)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes make it anew from its fields: they find a user's class by its name."""
-        return make_section, (_family_of(type(self)), self.model_dump(), isinstance(self, Unresolved))
+        return make_section, (_family_of(type(self)), self.model_dump(exclude_unset=True), isinstance(self, Unresolved))
 
     def resolved(self) -> Self:
         """This section with its code imported, if that is a user's and has not been."""
@@ -105,8 +101,9 @@ class KindSection(Section):
 
     def describe(self) -> str:
         """In a few words, for tables and titles."""
-        own = [f"{name} {getattr(self, name)}" for name in type(self).model_fields if name not in KindSection.model_fields]
-        return ", ".join([Reference.parse(self.kind).name if self.source else self.kind, *own])
+        family = _family_of(type(self)).model_fields
+        own = [f"{name} {getattr(self, name)}" for name in type(self).model_fields if name not in family]
+        return ", ".join([short_name(self.kind), *own])
 
     if TYPE_CHECKING:
 
@@ -129,13 +126,11 @@ class Unresolved(KindSection):
 
     def describe(self) -> str:
         """In a few words, for tables and titles."""
-        return ", ".join(
-            [Reference.parse(self.kind).name, *(f"{name} {value}" for name, value in (self.model_extra or {}).items())]
-        )
+        return ", ".join([short_name(self.kind), *(f"{name} {value}" for name, value in (self.model_extra or {}).items())])
 
     def needed(self) -> ExtensionError:
         """The error for asking it to do something."""
-        return ExtensionError(f"this needs {self.kind} (source {self.source}), which was not imported")
+        return ExtensionError(f"this needs {self.kind}, which was not imported")
 
 
 F = TypeVar("F", bound=KindSection)
@@ -267,7 +262,7 @@ def _explain(cls: type[Section], error: ValidationError) -> str:
 
 def unknown_field(cls: type[Section], field: str) -> str:
     """The error for a field that a section does not have."""
-    known = [name for name in cls.model_fields if name != "source"]
+    known = list(cls.model_fields)
     section = cls.section or "a spec"
     return f"unknown key {cls.path_of(field)}: {section} has {', '.join(known)}{did_you_mean(field, known)}"
 

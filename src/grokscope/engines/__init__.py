@@ -2,7 +2,7 @@
 
 engine = make_engine(spec, dataset, initial_state(spec))
 losses = engine.advance(10)     # the training loss of each of the ten steps
-engine.evaluate(pairs, labels)  # predictions and losses
+engine.evaluate(inputs, labels)  # predictions and losses
 engine.state()                  # weights, optimiser moments and the step: enough to go on exactly
 
 """
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.arrays import Int64Array
 from grokscope.engines.native_engine import NativeEngine, native_module, why_unsupported
 from grokscope.engines.stacking import is_out_of_memory, runs_that_fit, stack_key
 from grokscope.engines.state import TrainingState, initial_state
 from grokscope.errors import EngineError, did_you_mean
 from grokscope.models import Evaluation, Weights
-from grokscope.randomness import Int64Array
 from grokscope.spec import RunSpec
-from grokscope.tasks import Dataset
+from grokscope.tasks import Dataset, Inputs
 
 if TYPE_CHECKING:
     from grokscope.engines.stacked_engine import StackedEngine
@@ -60,7 +60,7 @@ class SteppingEngine(Protocol):
 class Engine(SteppingEngine, Protocol):
     """What every engine for one run can do."""
 
-    def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
+    def evaluate(self, inputs: Inputs, labels: Int64Array) -> Evaluation:
         """What the network says now."""
 
     def weights(self) -> Weights:
@@ -83,7 +83,7 @@ def check_engine(name: str, device: str, spec: RunSpec) -> str:
     reason = why_unsupported(spec, device)
     if name == "native" and reason:
         raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
-    if name == "auto" and native_module() is None and spec.model.kind == "mlp":
+    if name == "auto" and native_module() is None and not isinstance(spec.model.kernel_settings(spec.task), str):
         _say_once_that_there_is_no_kernel()
     if name == "stacked":
         return name

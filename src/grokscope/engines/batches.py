@@ -1,6 +1,7 @@
 """Which examples each step sees: all of them, or mini-batches in an order that depends on the seed alone."""
 
-from grokscope.randomness import Int64Array, Stream, permutation
+from grokscope.arrays import Int64Array
+from grokscope.randomness import Stream, permutation
 
 
 class BatchOrder:

@@ -5,13 +5,14 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.arrays import Int64Array
 from grokscope.compiled import instruction_level, native_module
 from grokscope.engines.state import TrainingState
 from grokscope.errors import EngineError
 from grokscope.models import Evaluation, Weights, is_statistic
-from grokscope.randomness import Int64Array, dropout_scale, dropout_threshold
+from grokscope.randomness import dropout_scale, dropout_threshold
 from grokscope.spec import RunSpec
-from grokscope.tasks import Dataset
+from grokscope.tasks import Dataset, Inputs
 
 __all__ = ["NativeEngine", "instruction_level", "native_module", "why_unsupported"]
 
@@ -22,12 +23,13 @@ def why_unsupported(spec: RunSpec, device: str) -> str | None:
         return "the kernel is not built here (installing grokscope with a C++ compiler builds it)"
     if device != "cpu":
         return f"it runs on the CPU, not on device = {device!r}"
-    if spec.model.kind != "mlp":
-        return f"it has no model.kind = {spec.model.kind!r}"
-    if spec.model.depth > 2 and spec.model.norm != "none":
-        return f"it has no model.norm = {spec.model.norm!r} in networks of more than two layers"
-    if spec.model.activation not in ("quadratic", "relu"):
-        return f"it has no model.activation = {spec.model.activation!r}"
+    settings = spec.model.kernel_settings(spec.task)
+    if isinstance(settings, str):
+        return settings
+    if not spec.optimizer.native:
+        return f"it has no optimizer.kind = {spec.optimizer.kind!r}"
+    if spec.regularizer.kind != "none":
+        return f"it has no regularizer.kind = {spec.regularizer.kind!r}"
     return None
 
 
@@ -49,35 +51,36 @@ class NativeEngine:
         kernel = native_module()
         if kernel is None:
             raise EngineError("the native kernel is not built here; engine 'torch' runs everywhere")
+        if reason := why_unsupported(spec, "cpu"):
+            raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
+        settings = spec.model.kernel_settings(spec.task)
+        assert not isinstance(settings, str)
+        optimizer = spec.optimizer
+        self._turned = spec.model.transposed
         self._trainer = kernel.Trainer(
             level=instruction_level(),
-            modulus=spec.task.modulus,
-            width=spec.model.width,
-            depth=spec.model.depth,
-            activation=spec.model.activation,
+            modulus=spec.task.classes,
+            **settings,
             loss=spec.training.loss,
-            norm=spec.model.norm,
-            optimizer=spec.optimizer.kind,
+            optimizer=optimizer.kind,
             form=form,
             batch_size=spec.training.batch_size or 0,
-            dropout_threshold=dropout_threshold(spec.model.dropout),
-            dropout_scale=dropout_scale(spec.model.dropout),
-            learning_rate=spec.optimizer.learning_rate,
-            weight_decay=spec.optimizer.weight_decay,
-            beta1=spec.optimizer.beta1,
-            beta2=spec.optimizer.beta2,
-            epsilon=spec.optimizer.epsilon,
-            momentum=spec.optimizer.momentum,
+            dropout_threshold=dropout_threshold(spec.model.dropout_probability),
+            dropout_scale=dropout_scale(spec.model.dropout_probability),
+            learning_rate=optimizer.learning_rate,
+            weight_decay=optimizer.weight_decay,
+            # The kernel takes the numbers of all its optimisers, and uses those of the one it is told.
+            **{name: getattr(optimizer, name, default) for name, default in _NUMBERS.items()},
             seed=spec.training.seed,
-            pairs=np.ascontiguousarray(dataset.train_pairs),
+            pairs=np.ascontiguousarray(dataset.train_inputs),
             labels=np.ascontiguousarray(dataset.train_labels),
         )
         self._trainer.step = state.step
         for name, array in state.weights.items():
-            self._trainer.set("weights", name, _oriented(name, array))
+            self._trainer.set("weights", name, self._oriented(name, array))
         for key, array in state.moments.items():
             moment, name = key.split(".")
-            self._trainer.set(moment, name, _oriented(name, array))
+            self._trainer.set(moment, name, self._oriented(name, array))
         self._weights, self._moments = tuple(state.weights), tuple(state.moments)
 
     @property
@@ -95,32 +98,34 @@ class NativeEngine:
         losses: npt.NDArray[np.float64] = self._trainer.advance(steps)
         return losses
 
-    def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
+    def evaluate(self, inputs: Inputs, labels: Int64Array) -> Evaluation:
         """What the network says now."""
-        return Evaluation(*self._trainer.evaluate(np.ascontiguousarray(pairs), np.ascontiguousarray(labels)))
+        return Evaluation(*self._trainer.evaluate(np.ascontiguousarray(inputs), np.ascontiguousarray(labels)))
 
     def gradient(self) -> tuple[float, Weights]:
         """The loss and the gradient of the next step, without taking it."""
         loss = self._trainer.gradient()
         trained = [name for name in self._weights if not is_statistic(name)]
-        return loss, {name: _oriented(name, self._trainer.get("gradient", name)) for name in trained}
+        return loss, {name: self._oriented(name, self._trainer.get("gradient", name)) for name in trained}
 
     def weights(self) -> Weights:
         """A copy of the network's weights."""
-        return {name: _oriented(name, self._trainer.get("weights", name)) for name in self._weights}
+        return {name: self._oriented(name, self._trainer.get("weights", name)) for name in self._weights}
 
     def state(self) -> TrainingState:
         """A copy of everything that the next step depends on."""
         moments = {}
         for key in self._moments:
             moment, name = key.split(".")
-            moments[key] = _oriented(name, self._trainer.get(moment, name))
+            moments[key] = self._oriented(name, self._trainer.get(moment, name))
         return TrainingState(self.step, self.weights(), moments)
 
+    def _oriented(self, name: str, array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """U and V lie transposed in the kernel, as rows of neurons; the same operation leads there and back.
 
-def _oriented(name: str, array: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """U and V lie transposed in the kernel, as rows of neurons; the same operation leads there and back.
+        W and H2, H3, … are rows of the neurons that they come from already.
+        """
+        return np.ascontiguousarray(array.T if name in self._turned else array)
 
-    W and H2, H3, … are rows of the neurons that they come from already.
-    """
-    return np.ascontiguousarray(array.T if name in ("U", "V") else array)
+
+_NUMBERS = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.0}

@@ -2,7 +2,8 @@
 many of them.
 """
 
-from grokscope.models import MLP_EXPANSION, parameter_count
+import json
+
 from grokscope.spec import RunSpec
 
 _SHARE_OF_MEMORY = 0.7  # of what is free: the rest is for what the estimate leaves out
@@ -34,11 +35,11 @@ def stack_key(spec: RunSpec) -> str:
     >>> stack_key(spec) == stack_key(spec.updated({"model.width": 100}))
     False
     """
-    excluded: dict[str, set[str]] = {}
+    fields = spec.model_dump(mode="json")
     for path in FREE_FIELDS:
         section, _, field = path.partition(".")
-        excluded.setdefault(section, set()).add(field)
-    return spec.model_dump_json(exclude=excluded)
+        fields[section].pop(field, None)
+    return json.dumps(fields)
 
 
 def bytes_per_run(spec: RunSpec) -> int:
@@ -47,19 +48,13 @@ def bytes_per_run(spec: RunSpec) -> int:
     >>> 100 < bytes_per_run(RunSpec()) / 1e6 < 200
     True
     """
-    model, p = spec.model, spec.task.modulus
-    rows = spec.training.batch_size or p * p
-    if model.kind == "mlp":
-        kept = model.width * (model.depth - 1) * (5 + 3 * (model.norm != "none"))
-        dropped = model.width
-    else:
-        # The stream, q, k, v, the mixed values and the two layers of the MLP, at both positions but for the last layer.
-        kept = model.embed * (2 * model.layers - 1) * (14 + 2 * MLP_EXPANSION + 4 * (model.norm != "none"))
-        dropped = 2 * model.embed
+    model, task = spec.model, spec.task
+    rows = spec.training.batch_size or task.example_count
+    kept = model.activation_count(task)
     # Random words are made as 64-bit numbers, several for each 16 bits.
-    dropped *= 6 if model.dropout else 0
-    logits = 6 * p
-    weights = 6 * parameter_count(model, p)  # they, their gradient, two moments, and what the update makes of them
+    dropped = 6 * max(model.dropout_widths({}), default=0) if model.dropout_probability else 0
+    logits = 6 * task.classes
+    weights = 6 * model.parameter_count(task)  # they, their gradient, two moments, and what the update makes of them
     return 4 * (rows * (kept + dropped + logits) + weights)
 
 

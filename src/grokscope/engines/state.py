@@ -5,14 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.models import Weights, initial_weights, is_statistic
+from grokscope.extension import is_reference
+from grokscope.models import Weights, checked_weights, is_statistic
 from grokscope.spec import RunSpec
-
-MOMENTS = {
-    "adamw": ("first_moment", "second_moment"),
-    "adam": ("first_moment", "second_moment"),
-    "sgd": ("momentum",),
-}
 
 
 @dataclass(frozen=True)
@@ -26,10 +21,12 @@ class TrainingState:
 
 def initial_state(spec: RunSpec) -> TrainingState:
     """Step 0: initial weights, and moments of zero."""
-    weights = initial_weights(spec.model, spec.task.modulus, spec.training.seed, spec.training.seeding)
+    weights = spec.model.initial_weights(spec.task, spec.training.seed, spec.training.seeding)
+    if is_reference(spec.model.kind):
+        checked_weights(spec.model, weights)
     moments = {
         f"{moment}.{name}": np.zeros_like(array)
-        for moment in MOMENTS[spec.optimizer.kind]
+        for moment in spec.optimizer.moments
         for name, array in weights.items()
         if not is_statistic(name)
     }

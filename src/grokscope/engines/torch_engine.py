@@ -1,29 +1,24 @@
-"""Plain modules, autograd and torch's optimisers: the slow, obvious engine that the fast ones are tested against."""
+"""Plain modules and autograd: the slow, obvious engine that the fast ones are tested against."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from grokscope.arrays import Int64Array
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.state import TrainingState
 from grokscope.errors import EngineError, did_you_mean
-from grokscope.models import EMBEDDINGS, Evaluation, Weights, make_network
-from grokscope.models.network import evaluate, losses_per_example, to_numpy
-from grokscope.randomness import NEURONS_PER_BLOCK, Int64Array, dropout_scale, dropout_threshold, dropout_words
-from grokscope.spec import OptimizerSpec, RunSpec
-from grokscope.tasks import Dataset
-
-# torch's names for what a TrainingState calls moments
-_TORCH_MOMENTS = {
-    "first_moment": "exp_avg",
-    "second_moment": "exp_avg_sq",
-    "momentum": "momentum_buffer",
-}
+from grokscope.models import Evaluation, Weights, make_network
+from grokscope.models.module import check_forward, evaluate, to_numpy
+from grokscope.optimizers import Optimizer
+from grokscope.randomness import NEURONS_PER_BLOCK, dropout_scale, dropout_threshold, dropout_words
+from grokscope.spec import RunSpec
+from grokscope.tasks import Dataset, Inputs
 
 
 class TorchEngine:
@@ -35,11 +30,15 @@ class TorchEngine:
         self.step = state.step
         self._spec = spec
         self._device = available_device(device)
-        self._network = make_network(spec.model, state.weights).to(self._device)
-        self._trained = dict(self._network.named_parameters())
-        self._optimizer = _make_optimizer(spec.optimizer, self._trained)
-        self._restore(state)
-        self._pairs = torch.tensor(dataset.train_pairs, device=self._device)  # [n, 2]
+        self._module = make_network(spec.model, state.weights).to(self._device)
+        check_forward(self._module, dataset.train_inputs, dataset.classes)
+        self._trained = dict(self._module.named_parameters())
+        self._moments = {
+            key: self._module.oriented(key.partition(".")[2], torch.tensor(value)).contiguous().to(self._device)
+            for key, value in state.moments.items()
+        }
+        self._optimizers = {name: optimizer_of(spec, name) for name in self._trained}
+        self._inputs = torch.tensor(dataset.train_inputs, device=self._device)  # [n, positions]
         self._labels = torch.tensor(dataset.train_labels, device=self._device)  # [n]
         self._examples = torch.tensor(dataset.train_examples, device=self._device)  # [n]
         size = spec.training.batch_size
@@ -48,63 +47,62 @@ class TorchEngine:
     def advance(self, steps: int) -> npt.NDArray[np.float64]:
         """Take `steps` steps; the loss of each, before its update."""
         losses = torch.empty(steps, device=self._device)
-        self._network.train()
+        self._module.train()
         with reproducible_arithmetic():
             for index in range(steps):
                 losses[index] = self._take_step()
         return losses.cpu().double().numpy()
 
-    def evaluate(self, pairs: Int64Array, labels: Int64Array) -> Evaluation:
+    def evaluate(self, inputs: Inputs, labels: Int64Array) -> Evaluation:
         """What the network says now."""
         with reproducible_arithmetic():
-            return evaluate(self._network, pairs, labels, self._spec.training.loss)
+            return evaluate(self._module, inputs, labels, self._spec.training.loss)
 
     def weights(self) -> Weights:
         """A copy of the network's weights."""
-        return self._network.weights()
+        return self._module.weights()
 
     def state(self) -> TrainingState:
         """A copy of everything that the next step depends on."""
-        moments = {}
-        for name, parameter in self._trained.items():
-            for moment, torch_name in _TORCH_MOMENTS.items():
-                if torch_name in self._optimizer.state[parameter]:
-                    value = self._optimizer.state[parameter][torch_name]
-                    moments[f"{moment}.{name}"] = to_numpy(value.T if name in self._network.transposed else value)
+        moments = {
+            key: to_numpy(self._module.oriented(key.partition(".")[2], value)) for key, value in self._moments.items()
+        }
         return TrainingState(self.step, self.weights(), moments)
 
     def _take_step(self) -> Tensor:
         self.step += 1
-        pairs, labels, examples = self._pairs, self._labels, self._examples
+        inputs, labels, examples = self._inputs, self._labels, self._examples
         if self._batches is not None:
             chosen = torch.tensor(self._batches.batch(self.step), device=self._device)  # [B]
-            pairs, labels, examples = pairs[chosen], labels[chosen], examples[chosen]
-        logits = self._network(pairs, self._dropout_masks(examples))  # [B, p]
-        loss = losses_per_example(logits, labels, self._spec.training.loss).mean()
-        self._optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimizer.step()
+            inputs, labels, examples = inputs[chosen], labels[chosen], examples[chosen]
+        logits = self._module(inputs, self._dropout_masks(examples))  # [B, classes]
+        regularizer = self._spec.regularizer
+        loss = regularizer.example_losses(logits, labels, self._spec.training.loss).mean()
+        loss = loss + regularizer.penalty(self._module.named_arrays())
+        gradients = torch.autograd.grad(loss, list(self._trained.values()))
+        with torch.no_grad():
+            for (name, weight), gradient in zip(self._trained.items(), gradients, strict=True):
+                turned = partial(self._module.oriented, name)
+                moments = {moment: turned(self._moments[f"{moment}.{name}"]) for moment in self._spec.optimizer.moments}
+                self._optimizers[name].update(turned(weight), turned(gradient), moments, self.step)
         return loss.detach()
 
     def _dropout_masks(self, examples: Tensor) -> list[Tensor]:
         """For each place where dropout acts: 0 for a dropped value, the scale for a kept one [B, width]."""
-        probability, seed = self._spec.model.dropout, self._spec.training.seed
+        probability, seed = self._spec.model.dropout_probability, self._spec.training.seed
         if probability == 0:
             return []
         return [
             dropout_mask(dropout_bits(seed, self.step, examples, width, layer), probability)
-            for layer, width in enumerate(self._network.dropout_widths())
+            for layer, width in enumerate(self._module.dropout_widths())
         ]
 
-    def _restore(self, state: TrainingState) -> None:
-        for key, value in state.moments.items():
-            moment, name = key.split(".")
-            parameter = self._trained[name]
-            oriented = torch.tensor(np.ascontiguousarray(value.T if name in self._network.transposed else value))
-            entry = self._optimizer.state[parameter]
-            entry[_TORCH_MOMENTS[moment]] = oriented.to(self._device)
-            if moment == "first_moment":
-                entry["step"] = torch.tensor(float(state.step))
+
+def optimizer_of(spec: RunSpec, name: str) -> Optimizer:
+    """The optimiser of an array: without weight decay for embeddings that are spared."""
+    if spec.optimizer.decay_embeddings or name not in spec.model.embeddings:
+        return spec.optimizer
+    return spec.optimizer.with_numbers(weight_decay=0.0)
 
 
 def dropout_bits(seed: int | Tensor, step: int, examples: Tensor, width: int, layer: int) -> Tensor:
@@ -118,24 +116,6 @@ def dropout_bits(seed: int | Tensor, step: int, examples: Tensor, width: int, la
 def dropout_mask(bits: Tensor, probability: float) -> Tensor:
     """0 for a dropped value, the scale for a kept one."""
     return (bits >= dropout_threshold(probability)).to(torch.float32) * dropout_scale(probability)
-
-
-def _make_optimizer(spec: OptimizerSpec, trained: dict[str, nn.Parameter]) -> torch.optim.Optimizer:
-    spared = [tensor for name, tensor in trained.items() if name in EMBEDDINGS and not spec.decay_embeddings]
-    decayed = [tensor for tensor in trained.values() if not any(tensor is other for other in spared)]
-    parameters: list[dict[str, Any]] = [{"params": decayed}]
-    if spared:
-        parameters.append({"params": spared, "weight_decay": 0.0})
-    if spec.kind == "sgd":
-        return torch.optim.SGD(parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=spec.weight_decay)
-    optimizer = torch.optim.AdamW if spec.kind == "adamw" else torch.optim.Adam
-    return optimizer(
-        parameters,
-        spec.learning_rate,
-        betas=(spec.beta1, spec.beta2),
-        eps=spec.epsilon,
-        weight_decay=spec.weight_decay,
-    )
 
 
 def available_device(name: str) -> torch.device:

@@ -2,10 +2,11 @@
 
 from grokscope.measure.ablation import Ablations, ablate
 from grokscope.measure.audit import Audit, audit_labels
-from grokscope.measure.curve import Measurement, measure_network, take_measurement
+from grokscope.measure.curve import measure_network
 from grokscope.measure.events import TrainingEvents, training_events
 from grokscope.measure.ledger import Ledger, LedgerRecorder
-from grokscope.measure.logits import LogitTable, logits_of, measure_logits
+from grokscope.measure.logits import LogitTable, measure_logits
+from grokscope.measure.measurement import BUILT_IN, COLUMNS, WHOLE_NUMBERS, Measurement, Moment, Row, measurements_called, take_row
 from grokscope.measure.pruning import (
     BAND,
     ORDERS,
@@ -21,6 +22,12 @@ from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, outp
 
 __all__ = [
     "BAND",
+    "BUILT_IN",
+    "COLUMNS",
+    "WHOLE_NUMBERS",
+    "Moment",
+    "Row",
+    "measurements_called",
     "ORDERS",
     "Ablations",
     "Audit",
@@ -36,7 +43,6 @@ __all__ = [
     "WaveSummary",
     "ablate",
     "audit_labels",
-    "logits_of",
     "measure_logits",
     "measure_network",
     "measure_pruning",
@@ -47,7 +53,7 @@ __all__ = [
     "pruning_curves",
     "pruning_orders",
     "random_order",
-    "take_measurement",
+    "take_row",
     "training_events",
     "why_no_relation",
 ]

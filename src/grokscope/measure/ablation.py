@@ -19,23 +19,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
 from grokscope.measure.analytic_family import has_family, nearest_member
 from grokscope.measure.behaviour import Behaviour, behaviour_from, behaviour_of
 from grokscope.measure.progress_measures import Logits, excluded_logits, restricted_logits
-from grokscope.measure.spectrum import FloatArray, neuron_spectra
-from grokscope.measure.wave_basis import ComplexArray, Mask, Waves, neuron_vectors, with_vectors
-from grokscope.models import Evaluation, Weights, make_network
-from grokscope.randomness import Int64Array
-from grokscope.spec import Loss, ModelSpec
-from grokscope.tasks import Dataset
+from grokscope.measure.spectrum import neuron_spectra
+from grokscope.models import Evaluation, Loss, Network, Neurons, Weights
+from grokscope.tasks import Dataset, waves_of
+from grokscope.waves import Waves
 
 if TYPE_CHECKING:
-    from grokscope.models.network import Network
+    from grokscope.models.module import NetworkModule
 
-HIGH_IPR = 0.5  # between the modes of the paper's histograms
+KEY_IPR = 0.5  # between the modes of the paper's histograms: above it a neuron's frequency is a key frequency
 _REPLACED = 20  # points of a curve over the number of replaced neurons
-_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,9 @@ class Ablations:
         return [row for row in self.rows if row.ablation == ablation]
 
     @property
-    def high(self) -> Mask:
+    def high(self) -> BoolArray:
         """Neurons of high IPR [N]."""
-        return np.asarray(self.ipr >= HIGH_IPR)
+        return np.asarray(self.ipr >= KEY_IPR)
 
     def mean_distance(self, *, high: bool) -> float:
         """The mean distance of the live neurons of high or low IPR to the analytic family; NaN if there is none."""
@@ -82,18 +80,16 @@ class Ablations:
         return float(chosen.mean()) if len(chosen) else float("nan")
 
 
-def ablate(model: ModelSpec, weights: Weights, dataset: Dataset, loss: Loss = "mse") -> Ablations:
+def ablate(model: Network, weights: Weights, dataset: Dataset, loss: Loss = "mse") -> Ablations:
     """All ablations of a two-layer network.
 
-    >>> from grokscope import TaskSpec, analytic_weights, make_dataset
-    >>> ablations = ablate(ModelSpec(width=400), analytic_weights(23, 400), make_dataset(TaskSpec(modulus=23)))
+    >>> from grokscope import MLP, TaskSpec, analytic_weights, make_dataset
+    >>> ablations = ablate(MLP(width=400), analytic_weights(23, 400), make_dataset(TaskSpec(modulus=23)))
     >>> [row.behaviour.test_accuracy for row in ablations.series("shared_wave")][-1]
     1.0
     """
-    if not model.two_layer:
-        raise GrokscopeError(
-            f"ablations need a two-layer network, whose neurons have U, V and W; this one is {model.describe()}"
-        )
+    if reason := model.why_not_ablatable():
+        raise GrokscopeError(reason)
     with _one_thread():
         return _Ablation(model, weights, dataset, loss).all()
 
@@ -101,19 +97,21 @@ def ablate(model: ModelSpec, weights: Weights, dataset: Dataset, loss: Loss = "m
 class _Ablation:
     """One network under study."""
 
-    def __init__(self, model: ModelSpec, weights: Weights, dataset: Dataset, loss: Loss) -> None:
+    def __init__(self, model: Network, weights: Weights, dataset: Dataset, loss: Loss) -> None:
         self.model, self.weights, self.dataset, self.loss = model, weights, dataset, loss
-        self.waves = Waves(dataset.operation, dataset.modulus)
-        self.vectors = neuron_vectors(weights)  # [3, N, p]
-        self.ipr = neuron_spectra(weights, dataset.operation).neuron_ipr  # [N]
+        self.waves = waves_of(dataset.task)
+        self.vectors = _neurons(model, weights).stacked().astype(np.float64)  # [3, N, p]
+        spectra = neuron_spectra(model, weights, dataset.task)
+        assert spectra is not None
+        self.ipr = spectra.neuron_ipr  # [N]
         self.descending = np.argsort(-np.nan_to_num(self.ipr, nan=-1), kind="stable")  # [N]  the dead last
 
     def all(self) -> Ablations:
-        vectors, waves, operation = self.vectors, self.waves, self.dataset.operation
+        vectors, waves, task = self.vectors, self.waves, self.dataset.task.describe()
         frequency = np.where(np.isnan(self.ipr), -1, shared_frequency(vectors, waves))  # [N]
-        key = np.unique(frequency[(self.ipr >= HIGH_IPR) & (frequency > 0)])
+        key = np.unique(frequency[(self.ipr >= KEY_IPR) & (frequency > 0)])
         inside = _pairs_of_group(self.dataset, waves)
-        member = nearest_member(vectors, waves) if has_family(operation) else None
+        member = nearest_member(vectors, waves) if has_family(waves) else None
         missing: dict[str, str] = {}
 
         rows = [AblationRow("full", 0, self._measured(vectors))]
@@ -123,17 +121,16 @@ class _Ablation:
             rows += self._replaced("analytic_family", member.vectors)
         else:
             missing["input_waves"] = (
-                f"the waves run over the index, and U and V of {operation} are periodic in its square: for them a wave "
-                "is no nearer to the rule than another vector"
+                f"{waves.why_no_relation}: for U and V a wave is no nearer to the rule than another vector"
             )
-            missing["analytic_family"] = f"{operation} is not a group operation: Equation 2 has no form for it"
+            missing["analytic_family"] = f"{task} is not a group operation: Equation 2 has no form for it"
         rows += self._frequencies()
-        if not has_family(operation):
-            missing["progress"] = f"{operation} is not a group operation: its answers have no waves of their own"
+        if not has_family(waves):
+            missing["progress"] = f"{task} is not a group operation: its answers have no waves of their own"
         elif not len(key):
-            missing["progress"] = f"no neuron has IPR ≥ {HIGH_IPR}: there are no key frequencies"
+            missing["progress"] = f"no neuron has IPR ≥ {KEY_IPR}: there are no key frequencies"
         else:
-            rows += _progress_rows(make_network(self.model, self.weights), inside, waves, key, self.loss)
+            rows += _progress_rows(self.model.module(self.weights), inside, waves, key, self.loss)
         return Ablations(
             rows=tuple(rows),
             ipr=self.ipr,
@@ -146,8 +143,8 @@ class _Ablation:
         )
 
     def _measured(self, vectors: FloatArray) -> Behaviour:
-        network = make_network(self.model, with_vectors(self.weights, vectors))
-        return behaviour_of(network, self.dataset, self.loss)
+        edited = with_vectors(self.model, self.weights, vectors)
+        return behaviour_of(self.model.module(edited), self.dataset, self.loss)
 
     def _replaced(self, name: str, replacement: FloatArray) -> Iterator[AblationRow]:
         """More and more neurons replaced, from the highest IPR."""
@@ -209,34 +206,45 @@ def kept(vectors: FloatArray, waves: Waves, frequencies: Int64Array) -> FloatArr
     return waves.replaced(vectors, np.where(wanted, waves.coefficients(vectors), 0))
 
 
-def grid_logits(network: "Network", pairs: Int64Array) -> Logits:
-    """What a network says about pairs [n, 2], as [n, p], in evaluation mode."""
-    import torch
+def with_vectors(model: Network, weights: Weights, vectors: FloatArray) -> Weights:
+    """A copy of the weights with these vectors [3, N, p] of its neurons; a norm stays as it is.
 
-    network.eval()
-    with torch.no_grad():
-        pieces = [network(torch.tensor(pairs[i : i + _ROWS_AT_ONCE])) for i in range(0, len(pairs), _ROWS_AT_ONCE)]
-    return np.concatenate([piece.double().numpy() for piece in pieces])
+    >>> from grokscope import MLP, analytic_weights
+    >>> weights = analytic_weights(modulus=11, width=20)
+    >>> same = with_vectors(MLP(), weights, MLP().input_neurons(weights).stacked())
+    >>> all(np.array_equal(same[name], weights[name]) for name in "UVW")
+    True
+    """
+    copy = {name: array.copy() for name, array in weights.items()}
+    for own, new in zip(_neurons(model, copy).vectors.values(), vectors, strict=True):
+        own[:] = new  # a view of the copy
+    return copy
+
+
+def _neurons(model: Network, weights: Weights) -> Neurons:
+    neurons = model.input_neurons(weights)
+    assert neurons is not None  # or there would be nothing to ablate
+    return neurons
 
 
 def _progress_rows(
-    network: "Network", dataset: Dataset, waves: Waves, key: Int64Array, loss: Loss
+    network: "NetworkModule", dataset: Dataset, waves: Waves, key: Int64Array, loss: Loss
 ) -> Iterator[AblationRow]:
     """The whole network, and its restricted and excluded logits, on all pairs of the group."""
     import torch
 
-    from grokscope.models.network import losses_per_example
+    from grokscope.models.module import logits_in_parts, losses_per_example
 
-    pairs = np.concatenate([dataset.train_pairs, dataset.test_pairs])  # [G², 2]
+    pairs = np.concatenate([dataset.train_inputs, dataset.test_inputs])  # [G², 2]
     answers = np.concatenate([dataset.train_truth, dataset.test_labels])  # [G²]
     labels = np.concatenate([dataset.train_labels, dataset.test_labels])
-    logits = grid_logits(network, pairs)  # [G², p]
+    logits = np.concatenate([said.double().numpy() for _, said in logits_in_parts(network, pairs)])  # [G², p]
     edits = {
         "whole_logits": logits,
         "restricted": restricted_logits(logits, answers, waves, key),
         "excluded": excluded_logits(logits, answers, waves, key),
     }
-    trained = len(dataset.train_pairs)
+    trained = len(dataset.train_labels)
     for name, values in edits.items():
         losses = losses_per_example(torch.tensor(values), torch.tensor(labels), loss).numpy()
         predictions = values.argmax(axis=1)
@@ -247,22 +255,24 @@ def _progress_rows(
 
 def _pairs_of_group(dataset: Dataset, waves: Waves) -> Dataset:
     """The dataset without the pairs that take no part in the waves, such as those with a 0 for multiplication."""
-    takes_part = np.zeros(dataset.modulus, dtype=bool)
+    takes_part = np.zeros(dataset.classes, dtype=bool)
     takes_part[waves.places] = True
-    train, test = (takes_part[pairs].all(axis=1) for pairs in (dataset.train_pairs, dataset.test_pairs))
+    train, test = (takes_part[pairs].all(axis=1) for pairs in (dataset.train_inputs, dataset.test_inputs))
     return replace(
         dataset,
-        train_pairs=dataset.train_pairs[train],
+        train_inputs=dataset.train_inputs[train],
+        train_examples=dataset.train_examples[train],
         train_labels=dataset.train_labels[train],
         train_truth=dataset.train_truth[train],
         corrupted=dataset.corrupted[train],
-        test_pairs=dataset.test_pairs[test],
+        test_inputs=dataset.test_inputs[test],
+        test_examples=dataset.test_examples[test],
         test_labels=dataset.test_labels[test],
     )
 
 
 def _pair_count(dataset: Dataset) -> int:
-    return len(dataset.train_pairs) + len(dataset.test_pairs)
+    return len(dataset.train_labels) + len(dataset.test_labels)
 
 
 def _only(coefficients: ComplexArray, places: Int64Array) -> ComplexArray:

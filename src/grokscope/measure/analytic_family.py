@@ -28,13 +28,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.measure.spectrum import FloatArray
-from grokscope.measure.wave_basis import ComplexArray, Mask, Waves
-from grokscope.randomness import Int64Array
-from grokscope.spec import Operation
+from grokscope.waves import Waves
 
-INVERSE_SECOND: dict[Operation, bool] = {"add": False, "multiply": False, "subtract": True, "divide": True}
 _GRID = 32  # places of γ, before the best of them is refined
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _REFINEMENTS = 40  # each takes the interval to 62 %: the angle is exact to 1e-9
@@ -50,28 +47,26 @@ class NearestMember:
     weight_distance: float  # ‖weights − members‖ / ‖weights‖ over all live neurons; NaN if there are none
 
 
-def has_family(operation: Operation) -> bool:
-    """Whether the operation is that of a group, so that Equation 2 has a form for it."""
-    return operation in INVERSE_SECOND
+def has_family(waves: Waves) -> bool:
+    """Whether the task is a group's operation, so that Equation 2 has a form for it."""
+    return waves.second_phase is not None
 
 
 def nearest_member(vectors: FloatArray, waves: Waves) -> NearestMember:
     """Project neurons [3, N, p] onto the family.
 
-    >>> from grokscope import analytic_weights
-    >>> from grokscope.measure.wave_basis import neuron_vectors
-    >>> member = nearest_member(neuron_vectors(analytic_weights(modulus=23, width=50)), Waves("add", 23))
+    >>> from grokscope import MLP, TaskSpec, analytic_weights
+    >>> neurons = MLP().input_neurons(analytic_weights(modulus=23, width=50))
+    >>> member = nearest_member(neurons.stacked().astype(np.float64), TaskSpec(modulus=23).waves())
     >>> bool((member.distance < 1e-6).all())
     True
     """
-    if not has_family(waves.operation):
-        raise GrokscopeError(
-            f"the analytic family does not exist for {waves.operation}, which is not a group operation"
-        )
+    if not has_family(waves):
+        raise GrokscopeError("the analytic family does not exist: the task is not a group operation")
     squares = np.square(vectors[..., waves.places]).sum(axis=-1)  # [3, N]
     live = (squares > 0).all(axis=0)
     coefficients = waves.coefficients(vectors[:, live])  # [3, L, K]
-    if INVERSE_SECOND[waves.operation]:
+    if waves.second_phase == -1:
         coefficients[1] = coefficients[1].conj()
     shares = waves.energies(coefficients) / squares[:, live, None]  # [3, L, K]
     angles, held = _best_angles(shares, _mismatch(coefficients), waves.self_conjugate)
@@ -81,7 +76,7 @@ def nearest_member(vectors: FloatArray, waves: Waves) -> NearestMember:
     chosen = np.zeros_like(coefficients)
     turned = coefficients[:, neurons, best] * _turned(angles[:, neurons, best])  # [3, L]
     chosen[:, neurons, best] = turned
-    if INVERSE_SECOND[waves.operation]:
+    if waves.second_phase == -1:
         chosen[1] = chosen[1].conj()
     members = vectors.copy()
     members[:, live] = waves.replaced(vectors[:, live], chosen)
@@ -106,7 +101,7 @@ def _turned(angles: FloatArray) -> ComplexArray:
     return np.asarray(np.maximum(np.cos(angles), 0) * np.exp(1j * angles))
 
 
-def _best_angles(shares: FloatArray, mismatch: FloatArray, free: Mask) -> tuple[FloatArray, FloatArray]:
+def _best_angles(shares: FloatArray, mismatch: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
     """By which angles to turn the waves of U, V and W [3, L, K], and the share that is then held [L, K].
 
     Turning U and V forwards and W back closes the mismatch.

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grokscope.arrays import BoolArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
 from grokscope.measure.cleanlab_baseline import check_cleanlab, cleanlab_scores
 from grokscope.measure.detection import (
-    BoolArray,
     Flagged,
     PrecisionRecall,
     auroc,
@@ -24,10 +24,9 @@ from grokscope.measure.detection import (
     r_precision,
 )
 from grokscope.measure.memorising import MemorisingNeurons, check_prune_rule, pruning_of
-from grokscope.measure.spectrum import FloatArray, neuron_spectra
-from grokscope.measure.suspicion import logits_in_parts, softmax, suspicion
-from grokscope.models import Weights, pruned
-from grokscope.randomness import Int64Array
+from grokscope.measure.spectrum import neuron_spectra
+from grokscope.measure.suspicion import softmax, suspicion
+from grokscope.models import Weights
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset
 
@@ -46,7 +45,7 @@ class Score:
     r_precision: float | None
     answers: Flagged  # if every label is called wrong that is not the answer of the network behind the score
 
-    def figures(self) -> dict[str, float | None]:
+    def metrics(self) -> dict[str, float | None]:
         """All but arrays, by name."""
         return {
             "auroc": self.auroc,
@@ -116,10 +115,11 @@ def audit_labels(
     values, predicted = _scored(spec, weights, dataset, baseline)
     scores = rated(values, predicted)
     pruning = pruned_predicted = None
-    if spec.model.two_layer:
-        pruning = pruning_of(prune, neuron_spectra(weights, dataset.operation).neuron_ipr)
+    spectra = neuron_spectra(spec.model, weights, spec.task)
+    if spectra is not None and spec.model.why_not_prunable() is None:
+        pruning = pruning_of(prune, spectra.neuron_ipr)
     if pruning is not None:
-        values, pruned_predicted = _scored(spec, pruned(weights, pruning.neurons), dataset)
+        values, pruned_predicted = _scored(spec, spec.model.pruned(weights, pruning.neurons), dataset)
         scores |= rated({f"pruned_{name}": values[name] for name in _PRUNED_SCORES}, pruned_predicted)
     ranked_by = "margin" if pruning is None else "pruned_margin"
     return Audit(dataset, predicted, pruned_predicted, scores, pruning, ranked_by)
@@ -129,10 +129,14 @@ def _scored(
     spec: RunSpec, weights: Weights, dataset: Dataset, baseline: str | None = None
 ) -> tuple[dict[str, FloatArray], Int64Array]:
     """All scores that the network of these weights gives [n each], and its answers [n]."""
+    from grokscope.models.module import logits_in_parts
+
     loss = spec.training.loss
     parts, answers = [], []
-    for rows, logits in logits_in_parts(spec.model, weights, dataset.train_pairs):
-        labels = dataset.train_labels[rows]
+    for rows, tensor in logits_in_parts(spec.model.module(weights), dataset.train_inputs):
+        logits, labels = tensor.double().numpy(), dataset.train_labels[rows]
+        if not np.isfinite(logits).all():
+            raise GrokscopeError("the network's logits are not finite numbers: there is nothing to audit with")
         scores = suspicion(logits, labels, loss)
         if baseline == "cleanlab":
             scores |= cleanlab_scores(softmax(logits, loss), labels)

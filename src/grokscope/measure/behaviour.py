@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.models import Evaluation
-from grokscope.spec import Loss
+from grokscope.models import Evaluation, Loss
 from grokscope.tasks import Dataset
 
 if TYPE_CHECKING:
-    from grokscope.models.network import Network
+    from grokscope.models.module import NetworkModule
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Behaviour:
     test_loss: float
 
 
-def behaviour_of(network: "Network", dataset: Dataset, loss: Loss = "mse") -> Behaviour:
+def behaviour_of(network: "NetworkModule", dataset: Dataset, loss: Loss = "mse") -> Behaviour:
     """Evaluate a network.
 
     >>> from grokscope import ModelSpec, TaskSpec, analytic_weights, make_dataset
@@ -38,11 +37,11 @@ def behaviour_of(network: "Network", dataset: Dataset, loss: Loss = "mse") -> Be
     >>> behaviour_of(network, make_dataset(TaskSpec())).recovered_accuracy
     1.0
     """
-    from grokscope.models.network import evaluate
+    from grokscope.models.module import evaluate
 
     return behaviour_from(
-        evaluate(network, dataset.train_pairs, dataset.train_labels, loss),
-        evaluate(network, dataset.test_pairs, dataset.test_labels, loss),
+        evaluate(network, dataset.train_inputs, dataset.train_labels, loss),
+        evaluate(network, dataset.test_inputs, dataset.test_labels, loss),
         dataset,
     )
 

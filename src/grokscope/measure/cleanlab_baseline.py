@@ -3,8 +3,8 @@
 import numpy as np
 
 from grokscope.errors import GrokscopeError
-from grokscope.measure.spectrum import FloatArray
-from grokscope.randomness import Int64Array
+from grokscope.arrays import FloatArray
+from grokscope.arrays import Int64Array
 
 METHODS = ("self_confidence", "normalized_margin")
 

@@ -1,4 +1,4 @@
-"""How well scores find the wrong ones among examples: figures of detection, from scores and the known answer.
+"""How well scores find the wrong ones among examples: metrics of detection, from scores and the known answer.
 
 A higher score means more suspicious, and only the order counts. What does not exist (there is nothing wrong to
 be found, or nothing right to tell it from) is None.
@@ -11,11 +11,9 @@ be found, or nothing right to tell it from) is None.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from grokscope.measure.spectrum import FloatArray, ranks_of
-
-BoolArray = npt.NDArray[np.bool_]
+from grokscope.arrays import BoolArray, FloatArray
+from grokscope.measure.spectrum import ranks_of
 
 
 def auroc(scores: FloatArray, wrong: BoolArray) -> float | None:

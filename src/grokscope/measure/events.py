@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from grokscope.errors import GrokscopeError
-from grokscope.measure.curve import Measurement
+from grokscope.measure.measurement import Row
 from grokscope.phases import HIGH_ACCURACY
 
 MEMORISED_SHARE = 0.5  # of the corrupted examples; with less there is nothing much to unlearn
@@ -59,7 +59,7 @@ class TrainingEvents:
         return {name: value for name, value in vars(self).items() if isinstance(value, Event)}
 
 
-def training_events(curve: Sequence[Measurement]) -> TrainingEvents:
+def training_events(curve: Sequence[Row]) -> TrainingEvents:
     """Find the events of a curve.
 
     >>> from grokscope import RunSpec, run
@@ -80,12 +80,12 @@ def training_events(curve: Sequence[Measurement]) -> TrainingEvents:
     )
 
 
-def total_norm(row: Measurement) -> float:
+def total_norm(row: Row) -> float:
     """√(‖U‖² + ‖V‖² + ‖W‖²) over those that the network has."""
     return math.sqrt(sum(norm**2 for norm in (row.norm_u, row.norm_v, row.norm_w) if not math.isnan(norm)))
 
 
-def _memorised(curve: Sequence[Measurement]) -> Event:
+def _memorised(curve: Sequence[Row]) -> Event:
     corrupted = not math.isnan(curve[0].corrupted_accuracy)
     place = _first(
         curve,
@@ -104,7 +104,7 @@ def _memorised(curve: Sequence[Measurement]) -> Event:
     return _at(curve, place, f"memorised {row.train_accuracy:.1%} of the training labels{share}")
 
 
-def _grokked(curve: Sequence[Measurement]) -> Event:
+def _grokked(curve: Sequence[Row]) -> Event:
     place = _first(curve, lambda row: row.test_accuracy >= HIGH_ACCURACY)
     if place is None:
         best = max(curve, key=lambda row: row.test_accuracy)
@@ -112,7 +112,7 @@ def _grokked(curve: Sequence[Measurement]) -> Event:
     return _at(curve, place, f"grokked: test accuracy {curve[place].test_accuracy:.1%}")
 
 
-def _unlearned(curve: Sequence[Measurement]) -> Event:
+def _unlearned(curve: Sequence[Row]) -> Event:
     if math.isnan(curve[0].corrupted_accuracy):
         return _never("nothing to unlearn: no label is corrupted")
     peak = max(range(len(curve)), key=lambda i: curve[i].corrupted_accuracy)
@@ -133,7 +133,7 @@ def _unlearned(curve: Sequence[Measurement]) -> Event:
     )
 
 
-def _forgot(curve: Sequence[Measurement], grokked: Event) -> Event:
+def _forgot(curve: Sequence[Row], grokked: Event) -> Event:
     if grokked.step is None:
         return _never("nothing to forget: it never grokked")
     if curve[-1].test_accuracy >= HIGH_ACCURACY:
@@ -148,7 +148,7 @@ def _forgot(curve: Sequence[Measurement], grokked: Event) -> Event:
     )
 
 
-def _collapsed(curve: Sequence[Measurement]) -> Event:
+def _collapsed(curve: Sequence[Row]) -> Event:
     norms = [total_norm(row) for row in curve]
     peak = max(range(len(curve)), key=norms.__getitem__)
     place = next((i for i in range(peak, len(curve)) if norms[i] < COLLAPSED_SHARE * norms[peak]), None)
@@ -170,11 +170,11 @@ def _delay(memorised: Event, grokked: Event) -> Delay | None:
     )
 
 
-def _first(curve: Sequence[Measurement], applies: Callable[[Measurement], bool], start: int = 0) -> int | None:
+def _first(curve: Sequence[Row], applies: Callable[[Row], bool], start: int = 0) -> int | None:
     return next((i for i in range(start, len(curve)) if applies(curve[i])), None)
 
 
-def _at(curve: Sequence[Measurement], place: int, words: str) -> Event:
+def _at(curve: Sequence[Row], place: int, words: str) -> Event:
     return Event(curve[place].step, curve[place - 1].step if place else 0, words)
 
 

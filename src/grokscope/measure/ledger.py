@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.models import Evaluation
-from grokscope.randomness import Int64Array
+from grokscope.arrays import Int64Array
 from grokscope.tasks import Dataset
 
 NEVER = -1  # in place of a step
@@ -28,7 +28,7 @@ class Ledger:
     """One entry for each corrupted example, in the order of the training set. Steps are measured ones, or NEVER."""
 
     steps: Int64Array  # [T]  the measured steps
-    examples: Int64Array  # [C, 2]  m and n
+    examples: Int64Array  # [C, positions]  m and n
     label: Int64Array  # [C]  drawn
     truth: Int64Array  # [C]
     predictions: Int64Array  # [T, C]
@@ -116,7 +116,7 @@ class LedgerRecorder:
         predictions = np.array(self._predictions, dtype=np.int64).reshape(len(self._steps), int(chosen.sum()))
         return Ledger(
             steps=np.array(self._steps, dtype=np.int64),
-            examples=self.dataset.train_pairs[chosen],
+            examples=self.dataset.train_inputs[chosen],
             label=self.dataset.train_labels[chosen],
             truth=self.dataset.train_truth[chosen],
             predictions=predictions,

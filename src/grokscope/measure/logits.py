@@ -1,9 +1,8 @@
 """What a network says about single examples: its logits for the right label, and for the one it was trained on.
 
->>> from grokscope import ModelSpec, TaskSpec, analytic_weights, make_dataset
->>> from grokscope.models import make_network
+>>> from grokscope import MLP, TaskSpec, analytic_weights, make_dataset
 >>> dataset = make_dataset(TaskSpec(modulus=23))
->>> table = measure_logits(make_network(ModelSpec(), analytic_weights(modulus=23, width=400)), dataset)
+>>> table = measure_logits(MLP().module(analytic_weights(modulus=23, width=400)), dataset)
 >>> bool(table.margins("test").min() > 0), bool((table.predicted == table.truth).all())
 (True, True)
 """
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.spectrum import FloatArray
-from grokscope.randomness import Int64Array
-from grokscope.spec import Loss
-from grokscope.tasks import Dataset
+from grokscope.arrays import FloatArray
+from grokscope.arrays import Int64Array
+from grokscope.models import Loss
+from grokscope.tasks import Dataset, Inputs
 
 if TYPE_CHECKING:
-    from grokscope.models.network import Network
+    from grokscope.models.module import NetworkModule
 
 Part = Literal["corrupted", "clean", "test"]
 PARTS: tuple[Part, ...] = ("corrupted", "clean", "test")
@@ -31,7 +30,7 @@ _LOGITS_AT_ONCE = 400_000  # 4096 examples at p = 97: hidden layers of a few MB
 class LogitTable:
     """One entry for each training example, in the training set's order, and then for each test example."""
 
-    pairs: Int64Array  # [n, 2]
+    pairs: Inputs  # [n, positions]
     label: Int64Array  # [n]  what the network was trained on; the truth for a test example
     truth: Int64Array  # [n]
     corrupted: npt.NDArray[np.bool_]  # [n]
@@ -53,7 +52,7 @@ class LogitTable:
         return margins[~np.isnan(margins)]
 
 
-def measure_logits(network: "Network", dataset: Dataset, loss: Loss = "mse") -> LogitTable:
+def measure_logits(network: "NetworkModule", dataset: Dataset, loss: Loss = "mse") -> LogitTable:
     """Evaluate the network on every training and test example, some thousands at a time.
 
     The margin of a corrupted example is logit[truth] − logit[label], of all others logit[truth] − the highest other
@@ -62,21 +61,21 @@ def measure_logits(network: "Network", dataset: Dataset, loss: Loss = "mse") -> 
     """
     import torch
 
-    from grokscope.models.network import losses_per_example
+    from grokscope.models.module import logits_in_parts, losses_per_example
 
-    pairs = np.concatenate([dataset.train_pairs, dataset.test_pairs])
+    pairs = np.concatenate([dataset.train_inputs, dataset.test_inputs])
     label = np.concatenate([dataset.train_labels, dataset.test_labels])
     truth = np.concatenate([dataset.train_truth, dataset.test_labels])
     corrupted = np.concatenate([dataset.corrupted, np.zeros(len(dataset.test_labels), bool)])
     predicted = np.empty(len(pairs), np.int64)
     logit_truth, logit_label, logit_other, losses = (np.empty(len(pairs)) for _ in range(4))
-    for rows in _chunks(len(pairs), dataset.modulus):
-        logits = logits_of(network, pairs[rows])  # [rows, p]
+    for rows, said in logits_in_parts(network, pairs, max(1, _LOGITS_AT_ONCE // dataset.classes)):
+        logits = said.numpy()  # [rows, p]
         own = np.arange(len(logits))
         predicted[rows] = logits.argmax(axis=1)
         logit_truth[rows] = logits[own, truth[rows]]
         logit_label[rows] = logits[own, label[rows]]
-        losses[rows] = losses_per_example(torch.tensor(logits), torch.tensor(label[rows]), loss).numpy()
+        losses[rows] = losses_per_example(said, torch.tensor(label[rows]), loss).numpy()
         logits[own, truth[rows]] = -np.inf
         logit_other[rows] = logits.max(axis=1)
     rival = np.where(corrupted, np.where(label == truth, np.nan, logit_label), logit_other)
@@ -85,26 +84,10 @@ def measure_logits(network: "Network", dataset: Dataset, loss: Loss = "mse") -> 
         label=label,
         truth=truth,
         corrupted=corrupted,
-        in_test=np.arange(len(pairs)) >= len(dataset.train_pairs),
+        in_test=np.arange(len(pairs)) >= len(dataset.train_labels),
         predicted=predicted,
         logit_truth=logit_truth,
         logit_label=logit_label,
         margin=logit_truth - rival,
         loss=losses,
     )
-
-
-def logits_of(network: "Network", pairs: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Logits [n, p] of pairs [n, 2], in evaluation mode."""
-    import torch
-
-    was_training = network.training
-    with torch.no_grad():
-        logits: npt.NDArray[np.float32] = network.eval()(torch.tensor(np.asarray(pairs))).numpy()
-    network.train(was_training)
-    return logits
-
-
-def _chunks(examples: int, modulus: int) -> list[slice]:
-    rows = max(1, _LOGITS_AT_ONCE // modulus)
-    return [slice(start, start + rows) for start in range(0, examples, rows)]

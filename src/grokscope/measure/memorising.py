@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grokscope.arrays import BoolArray, FloatArray
 from grokscope.errors import GrokscopeError
-from grokscope.measure.detection import BoolArray
-from grokscope.measure.spectrum import FloatArray
 
 # The variance that a cut in the middle takes from a flat histogram: more, and the neurons lie in two groups.
 _FLAT = 0.75

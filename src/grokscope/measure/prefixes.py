@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.arrays import Int64Array
 from grokscope.compiled import instruction_level, native_module
-from grokscope.models import NORM_EPSILON, Weights
-from grokscope.randomness import Int64Array
-from grokscope.spec import Activation, Loss, ModelSpec
+from grokscope.models import NORM_EPSILON, HiddenLayer, Loss
 
 _ROWS_AT_ONCE = 256  # in numpy: their logits stay in the second cache at p = 97
 
@@ -31,48 +30,20 @@ class Prefixes(NamedTuple):
     losses: npt.NDArray[np.float32]  # [N + 1, n]
 
 
-def hidden_activations(weights: Weights, activation: Activation, pairs: Int64Array) -> npt.NDArray[np.float32]:
-    """φ(U eₘ + V eₙ) of pairs [n, 2], as [n, N]."""
-    # U and V as rows of neurons: a look-up then reads whole rows.
-    U, V = (np.ascontiguousarray(weights[name].T) for name in "UV")  # [p, N] each
-    hidden: npt.NDArray[np.float32] = U[pairs[:, 0]]  # [n, N]
-    hidden += V[pairs[:, 1]]
-    match activation:
-        case "quadratic":
-            np.square(hidden, out=hidden)
-        case "relu":
-            np.maximum(hidden, 0, out=hidden)
-        case "gelu":
-            import torch
+def evaluate_prefixes(layer: HiddenLayer, order: Int64Array, labels: Int64Array, loss: Loss) -> Prefixes:
+    """Predictions and losses of every prefix, on examples with these hidden activations and labels [n].
 
-            hidden = torch.nn.functional.gelu(torch.from_numpy(hidden)).numpy()
-    return hidden
-
-
-def evaluate_prefixes(
-    weights: Weights,
-    model: ModelSpec,
-    hidden: npt.NDArray[np.float32],
-    order: Int64Array,
-    labels: Int64Array,
-    loss: Loss,
-) -> Prefixes:
-    """Predictions and losses of every prefix, on examples with these hidden activations [n, N] and labels [n].
-
-    >>> from grokscope.models import analytic_weights
-    >>> weights = analytic_weights(modulus=11, width=200)
-    >>> hidden = hidden_activations(weights, "quadratic", np.array([[3, 4], [9, 9]]))
-    >>> said = evaluate_prefixes(weights, ModelSpec(), hidden, np.arange(200), np.array([7, 7]), "mse")
+    >>> from grokscope.models import MLP, analytic_weights
+    >>> layer = MLP().hidden_layer(analytic_weights(modulus=11, width=200), np.array([[3, 4], [9, 9]]))
+    >>> said = evaluate_prefixes(layer, np.arange(200), np.array([7, 7]), "mse")
     >>> said.predictions[0].tolist(), said.predictions[200].tolist()  # all neurons, and none: the first of equal logits
     ([7, 7], [0, 0])
     """
-    norm = (weights["norm_scale"], weights["norm_shift"]) if model.norm == "layer" else None
-    if model.norm == "batch":
-        hidden = _batch_normalised(weights, hidden)
+    hidden, output, norm = layer
     kernel = native_module()
     if kernel is None:
-        return in_numpy(hidden, weights["W"], order, labels, loss, *(norm or ()))
-    arrays = (hidden, np.ascontiguousarray(weights["W"]), order, labels)
+        return in_numpy(hidden, output, order, labels, loss, *(norm or ()))
+    arrays = (np.ascontiguousarray(hidden), np.ascontiguousarray(output), order, labels)
     return Prefixes(*kernel.evaluate_prefixes(instruction_level(), *arrays, loss, *(norm or ())))
 
 
@@ -117,13 +88,6 @@ def in_numpy(
             found.predictions[pruned, rows] = logits.argmax(axis=1)
             found.losses[pruned, rows] = _losses(logits, labels[rows], loss)
     return found
-
-
-def _batch_normalised(weights: Weights, hidden: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """On running statistics, neuron by neuron [n, N]."""
-    deviation = np.sqrt(weights["norm_variance"].astype(np.float64) + NORM_EPSILON)
-    scale = weights["norm_scale"] / deviation  # [N]
-    return ((hidden - weights["norm_mean"]) * scale + weights["norm_shift"]).astype(np.float32)
 
 
 def _losses(logits: Floats, labels: Int64Array, loss: Loss) -> Floats:

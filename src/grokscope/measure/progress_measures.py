@@ -13,8 +13,8 @@ invertible residues, with the group's waves.
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.wave_basis import Waves
-from grokscope.randomness import Int64Array
+from grokscope.arrays import Int64Array
+from grokscope.waves import Waves
 
 Logits = npt.NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def key_components(logits: Logits, answers: Int64Array, waves: Waves, key: Int64
     size = len(waves.places)
     by_answer = np.argsort(answers, kind="stable")
     means = logits[by_answer].reshape(size, size, -1).mean(axis=1)  # [G, p]  every answer has G pairs
-    table = np.zeros((logits.shape[1], waves.modulus))  # [p, p]  logit, answer
+    table = np.zeros((logits.shape[1], logits.shape[1]))  # [p, p]  logit, answer
     table[:, np.sort(waves.places)] = means.T
     coefficients = waves.coefficients(table)  # [p, K]
     wanted = np.zeros(len(waves), dtype=bool)
@@ -40,7 +40,7 @@ def key_components(logits: Logits, answers: Int64Array, waves: Waves, key: Int64
 def restricted_logits(logits: Logits, answers: Int64Array, waves: Waves, key: Int64Array) -> Logits:
     """Only the constant and the key components.
 
-    >>> waves, pairs = Waves("add", 5), np.indices((5, 5)).reshape(2, -1)
+    >>> waves, pairs = Waves(np.arange(5)), np.indices((5, 5)).reshape(2, -1)
     >>> answers = pairs.sum(axis=0) % 5
     >>> logits = np.cos(2 * np.pi * (answers[:, None] - np.arange(5)) / 5)
     >>> bool(np.allclose(restricted_logits(logits, answers, waves, np.array([1])), logits))

@@ -11,13 +11,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.arrays import FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.measure.prefixes import Prefixes, evaluate_prefixes, hidden_activations
+from grokscope.measure.prefixes import Prefixes, evaluate_prefixes
 from grokscope.measure.spectrum import neuron_spectra
-from grokscope.models import Weights
-from grokscope.randomness import Int64Array, Stream, permutation
-from grokscope.spec import Loss, ModelSpec, Operation
-from grokscope.tasks import Dataset
+from grokscope.models import Loss, Network, Neurons, Weights
+from grokscope.randomness import Stream, permutation
+from grokscope.tasks import Dataset, Task
 
 ORDERS = {  # name → what goes first
     "lowest_ipr": "lowest IPR first",
@@ -31,14 +31,12 @@ BAND = (5, 95)  # percentiles of the random orders
 
 _VALUES_AT_ONCE, _FEWEST_PAIRS = 2**17, 64  # of [pairs, neurons]: few enough for the cache, enough to be worth a call
 
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class PruningCurve:
     """A network without the first 0, 1, … N neurons of an order; each [N + 1]. What does not exist is NaN."""
 
-    train_accuracy: FloatArray  # all as in `Measurement`: against the labels trained on,
+    train_accuracy: FloatArray  # all as in a curve: against the labels trained on,
     test_accuracy: FloatArray
     corrupted_accuracy: FloatArray  # corrupted examples, against their drawn labels: memorised,
     clean_accuracy: FloatArray  # the other training examples,
@@ -76,27 +74,29 @@ class Pruning:
     random_high: PruningCurve  # the 95th
 
 
-def pruning_orders(weights: Weights, operation: Operation = "add") -> dict[str, Int64Array]:
+def pruning_orders(model: Network, weights: Weights, task: Task) -> dict[str, Int64Array]:
     """The orders that follow from the weights, each [N]: what is pruned first stands first.
 
-    Dead neurons, which have no IPR, come first in `lowest_ipr` and last in `highest_ipr`.
+    Dead neurons, which have no IPR, come first in `lowest_ipr` and last in `highest_ipr`. Where the task has no waves
+    there are no orders by IPR.
 
-    >>> from grokscope.models import initial_weights, pruned
-    >>> weights = pruned(initial_weights(ModelSpec(width=4), modulus=11), [2])
-    >>> {name: int(order[0]) for name, order in pruning_orders(weights).items()}
+    >>> from grokscope import MLP, TaskSpec, initial_weights, pruned
+    >>> model = MLP(width=4)
+    >>> weights = pruned(model, initial_weights(model, modulus=11), [2])
+    >>> {name: int(order[0]) for name, order in pruning_orders(model, weights, TaskSpec(modulus=11)).items()}
     {'lowest_ipr': 2, 'highest_ipr': 1, 'norm': 2}
     """
-    spectra = neuron_spectra(weights, operation)
-    # The IPR of a dead neuron is not a number: −1 is below all others.
-    lowest = _ascending(np.where(spectra.dead, -1, spectra.neuron_ipr))
-    own = np.concatenate([weights["U"], weights["V"], weights["W"].T], axis=1)  # [N, 3p]
-    orders = {
-        "lowest_ipr": lowest,
-        "highest_ipr": lowest[::-1].copy(),
-        "norm": _ascending(np.square(own, dtype=np.float64).sum(axis=1)),
-    }
-    if spectra.norm_scale is not None:
-        orders["norm_scale"] = _ascending(np.abs(spectra.norm_scale))
+    neurons = _prunable_neurons(model, weights)
+    spectra = neuron_spectra(model, weights, task)
+    orders = {}
+    if spectra is not None:
+        # The IPR of a dead neuron is not a number: −1 is below all others.
+        lowest = _ascending(np.where(spectra.dead, -1, spectra.neuron_ipr))
+        orders = {"lowest_ipr": lowest, "highest_ipr": lowest[::-1].copy()}
+    own = np.concatenate(list(neurons.vectors.values()), axis=1)  # [N, 3p]
+    orders["norm"] = _ascending(np.square(own, dtype=np.float64).sum(axis=1))
+    if neurons.norm_scale is not None:
+        orders["norm_scale"] = _ascending(np.abs(neurons.norm_scale))
     return orders
 
 
@@ -111,7 +111,7 @@ def random_order(neurons: int, number: int, seed: int = 0) -> Int64Array:
 
 def measure_pruning(
     weights: Weights,
-    model: ModelSpec,
+    model: Network,
     dataset: Dataset,
     loss: Loss = "mse",
     *,
@@ -120,17 +120,16 @@ def measure_pruning(
 ) -> Pruning:
     """Prune in every order of `pruning_orders`, and in so many random ones; nothing is retrained.
 
-    >>> from grokscope import TaskSpec, analytic_weights, make_dataset
+    >>> from grokscope import MLP, TaskSpec, analytic_weights, make_dataset
     >>> dataset = make_dataset(TaskSpec(modulus=23, corruption=0))
-    >>> pruning = measure_pruning(analytic_weights(23, 400), ModelSpec(width=400), dataset, random_orders=2)
+    >>> pruning = measure_pruning(analytic_weights(23, 400), MLP(width=400), dataset, random_orders=2)
     >>> float(pruning.orders["random"].test_accuracy[0]), pruning.orders["random"].prunable > 100
     (1.0, True)
     """
-    _check_two_layer(model)
     if random_orders < 1:
         raise GrokscopeError(f"random_orders = {random_orders} is not allowed: must be at least 1")
-    named = pruning_orders(weights, dataset.operation)
-    drawn = [random_order(model.width, number, seed) for number in range(random_orders)]
+    named = pruning_orders(model, weights, dataset.task)
+    drawn = [random_order(len(_prunable_neurons(model, weights)), number, seed) for number in range(random_orders)]
     curves = pruning_curves(weights, model, dataset, [*named.values(), *drawn], loss)
     chance = curves[len(named) :]
     mean = _over(chance, lambda values: np.asarray(values.mean(axis=0)))
@@ -145,41 +144,41 @@ def _over(curves: Sequence[PruningCurve], statistic: Callable[[FloatArray], Floa
 
 
 def pruning_curves(
-    weights: Weights, model: ModelSpec, dataset: Dataset, orders: Sequence[npt.ArrayLike], loss: Loss = "mse"
+    weights: Weights, model: Network, dataset: Dataset, orders: Sequence[npt.ArrayLike], loss: Loss = "mse"
 ) -> list[PruningCurve]:
     """Prune in each of these orders, which name all neurons, the first to go first; nothing is retrained.
 
-    >>> from grokscope import TaskSpec, analytic_weights, make_dataset
+    >>> from grokscope import MLP, TaskSpec, analytic_weights, make_dataset
     >>> dataset = make_dataset(TaskSpec(modulus=23, corruption=0))
-    >>> curve, = pruning_curves(analytic_weights(23, 400), ModelSpec(width=400), dataset, [range(400)])
+    >>> curve, = pruning_curves(analytic_weights(23, 400), MLP(width=400), dataset, [range(400)])
     >>> curve.test_accuracy.shape, float(curve.test_accuracy[0])
     ((401,), 1.0)
     """
-    _check_two_layer(model)
-    checked = [_checked(order, model.width) for order in orders]
-    tallies = [_Tally(model.width) for _ in checked]
-    size = max(_FEWEST_PAIRS, _VALUES_AT_ONCE // model.width)
-    for start in range(0, len(dataset.train_pairs), size):
+    neurons = len(_prunable_neurons(model, weights))
+    checked = [_checked(order, neurons) for order in orders]
+    tallies = [_Tally(neurons) for _ in checked]
+    size = max(_FEWEST_PAIRS, _VALUES_AT_ONCE // neurons)
+    for start in range(0, len(dataset.train_labels), size):
         rows = slice(start, start + size)
-        hidden = hidden_activations(weights, model.activation, dataset.train_pairs[rows])  # [size, N]
+        layer = model.hidden_layer(weights, dataset.train_inputs[rows])  # [size, N]
         labels, truth, corrupted = dataset.train_labels[rows], dataset.train_truth[rows], dataset.corrupted[rows]
         for tally, order in zip(tallies, checked, strict=True):
-            tally.add_train(evaluate_prefixes(weights, model, hidden, order, labels, loss), labels, truth, corrupted)
-    for start in range(0, len(dataset.test_pairs), size):
+            tally.add_train(evaluate_prefixes(layer, order, labels, loss), labels, truth, corrupted)
+    for start in range(0, len(dataset.test_labels), size):
         rows = slice(start, start + size)
-        hidden = hidden_activations(weights, model.activation, dataset.test_pairs[rows])
+        layer = model.hidden_layer(weights, dataset.test_inputs[rows])
         labels = dataset.test_labels[rows]
         for tally, order in zip(tallies, checked, strict=True):
-            tally.add_test(evaluate_prefixes(weights, model, hidden, order, labels, loss), labels)
+            tally.add_test(evaluate_prefixes(layer, order, labels, loss), labels)
     return [tally.curve(dataset) for tally in tallies]
 
 
-def _check_two_layer(model: ModelSpec) -> None:
-    if not model.two_layer:
-        raise GrokscopeError(
-            f"this network is not one to prune ({model.describe()}): pruning is defined here for two-layer networks, "
-            "whose neurons each have a row of U, a row of V and a column of W"
-        )
+def _prunable_neurons(model: Network, weights: Weights) -> Neurons:
+    if reason := model.why_not_prunable():
+        raise GrokscopeError(reason)
+    neurons = model.input_neurons(weights)
+    assert neurons is not None
+    return neurons
 
 
 def _checked(order: npt.ArrayLike, neurons: int) -> Int64Array:
@@ -212,15 +211,15 @@ class _Tally:
         self._test_loss += said.losses.sum(axis=1, dtype=np.float64)
 
     def curve(self, dataset: Dataset) -> PruningCurve:
-        n, corrupted = len(dataset.train_pairs), int(dataset.corrupted.sum())
+        n, corrupted = len(dataset.train_labels), int(dataset.corrupted.sum())
         return PruningCurve(
             train_accuracy=_mean(self._memorised.sum(axis=1), n),
-            test_accuracy=_mean(self._tested, len(dataset.test_pairs)),
+            test_accuracy=_mean(self._tested, len(dataset.test_labels)),
             corrupted_accuracy=_mean(self._memorised[:, 0], corrupted),
             clean_accuracy=_mean(self._memorised[:, 1], n - corrupted),
             recovered_accuracy=_mean(self._recovered, corrupted),
             train_loss=_mean(self._train_loss, n),
-            test_loss=_mean(self._test_loss, len(dataset.test_pairs)),
+            test_loss=_mean(self._test_loss, len(dataset.test_labels)),
         )
 
 

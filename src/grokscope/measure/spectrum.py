@@ -1,39 +1,19 @@
-"""How periodic a neuron is: the Fourier spectrum of its weights, and the inverse participation ratio of it.
+"""How periodic a neuron is: the spectrum of its weights, and the inverse participation ratio of it.
 
 >>> wave = np.cos(2 * np.pi * 3 * np.arange(97) / 97)
->>> round(float(inverse_participation_ratio(amplitudes(wave, "add"))), 6)
+>>> round(float(inverse_participation_ratio(Waves(np.arange(97)).amplitudes(wave))), 6)
 1.0
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.characters import distinct_waves, wave_order
-from grokscope.models import Weights, norm_prefix
-from grokscope.spec import Operation
-
-FloatArray = npt.NDArray[np.float64]
-
-
-def amplitudes(vectors: npt.ArrayLike, operation: Operation) -> FloatArray:
-    """The strength of each wave in vectors [..., p], as [..., K]: |rfft| for addition, K = p // 2 + 1.
-
-    One of each pair of conjugate waves counts, the constant included: that way a pure cosine is one wave.
-    """
-    return np.asarray(np.abs(coefficients(vectors, operation)))
-
-
-def coefficients(vectors: npt.ArrayLike, operation: Operation) -> npt.NDArray[np.complex128]:
-    """The same with the phases: the angle of a wave's coefficient is φ in cos(2π·frequency·place/period + φ)."""
-    values = np.asarray(vectors, dtype=np.float64)
-    order = wave_order(operation, values.shape[-1])
-    axes = tuple(range(-order.ndim, 0))
-    waves: npt.NDArray[np.complex128] = np.fft.rfftn(values[..., order], axes=axes)
-    flat = waves.reshape(*values.shape[:-1], math.prod(waves.shape[-order.ndim :]))  # also of no vectors at all
-    return flat[..., distinct_waves(order.shape)]
+from grokscope.arrays import FloatArray
+from grokscope.models import Network, Neurons, Weights
+from grokscope.tasks import Task
+from grokscope.waves import Basis, Waves
 
 
 def inverse_participation_ratio(spectra: FloatArray) -> FloatArray:
@@ -73,7 +53,7 @@ class NeuronSpectra:
     ipr: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
     gini: npt.NDArray[np.float32]  # [3, N]  NaN where the vector is zero
     # [3, N]  the strongest wave, -1 where the vector is zero: the frequency, or at a composite modulus with
-    # multiplication, where a wave has several, the wave's place among `distinct_waves`
+    # multiplication, where a wave has several, the wave's place among all
     frequency: npt.NDArray[np.int16]
     norm_scale: npt.NDArray[np.float32] | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
 
@@ -123,39 +103,32 @@ def ranks_of(values: FloatArray) -> FloatArray:
     return np.asarray((np.cumsum(counts) - (counts + 1) / 2)[inverse])
 
 
-def neuron_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpectra:
-    """Measure every neuron at the input of a network."""
-    if "embedding" in weights:
-        return _measured(np.stack([weights["embedding"].T]), operation)
-    own = [weights["U"], weights["V"], *([weights["W"].T] if is_two_layer(weights) else [])]
-    return _measured(np.stack(own), operation, weights.get(f"{norm_prefix(1)}_scale"))
+def neuron_spectra(network: Network, weights: Weights, task: Task) -> NeuronSpectra | None:
+    """Measure every neuron at the input of a network; None if the task has no waves, or the network no neurons.
+
+    >>> from grokscope import MLP, TaskSpec, analytic_weights
+    >>> spectra = neuron_spectra(MLP(), analytic_weights(modulus=97, width=500), TaskSpec())
+    >>> round(spectra.mean_ipr, 6)
+    1.0
+    """
+    return _measured(network.input_neurons(weights), task.waves())
 
 
-def output_spectra(weights: Weights, operation: Operation = "add") -> NeuronSpectra | None:
-    """Measure every column of the output layer; None for a two-layer network, whose `neuron_spectra` has them."""
-    if "embedding" in weights:
-        return _measured(np.stack([weights.get("unembedding", weights["embedding"]).T]), operation)
-    if is_two_layer(weights):
+def output_spectra(network: Network, weights: Weights, task: Task) -> NeuronSpectra | None:
+    """Measure every neuron at the output; None also for a two-layer network, whose `neuron_spectra` has both ends."""
+    return _measured(network.output_neurons(weights), task.waves())
+
+
+def _measured(neurons: Neurons | None, basis: Basis | None) -> NeuronSpectra | None:
+    if neurons is None or basis is None:
         return None
-    last = 1 + sum(name.startswith("H") for name in weights)
-    return _measured(np.stack([weights["W"].T]), operation, weights.get(f"{norm_prefix(last)}_scale"))
-
-
-def is_two_layer(weights: Weights) -> bool:
-    """Whether these are weights of the network of Equations 1 and 5."""
-    return "U" in weights and "H2" not in weights
-
-
-def _measured(
-    vectors: npt.NDArray[np.float32], operation: Operation, norm_scale: npt.NDArray[np.float32] | None = None
-) -> NeuronSpectra:
-    spectra = amplitudes(vectors, operation)  # vectors [V, N, p] → [V, N, K]
+    spectra = basis.amplitudes(neurons.stacked())  # [V, N, symbols] → [V, N, K]
     strongest = np.where(spectra.any(axis=-1), spectra.argmax(axis=-1), -1)
     return NeuronSpectra(
         ipr=inverse_participation_ratio(spectra).astype(np.float32),
         gini=gini_coefficient(spectra).astype(np.float32),
         frequency=strongest.astype(np.int16),
-        norm_scale=norm_scale,
+        norm_scale=neurons.norm_scale,
     )
 
 

@@ -1,17 +1,12 @@
 """How suspicious a training label looks to a network: scores of its logits, higher being more suspicious."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
-from grokscope.errors import GrokscopeError
-from grokscope.measure.spectrum import FloatArray
-from grokscope.models import Weights, make_network
-from grokscope.randomness import Int64Array
-from grokscope.spec import Loss, ModelSpec
+from grokscope.arrays import FloatArray, Int64Array
+from grokscope.models import Loss
 
-_ROWS_AT_ONCE = 4096  # keeps the logits of a large modulus within tens of MB
 _FITTED_PROBABILITY = 0.99
 
 
@@ -65,17 +60,3 @@ def softmax(logits: FloatArray, loss: Loss) -> FloatArray:
     scaled = (logits - logits.max(axis=1, keepdims=True)) / softmax_temperature(loss, logits.shape[1])
     powers = np.exp(scaled)
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def logits_in_parts(model: ModelSpec, weights: Weights, pairs: Int64Array) -> Iterator[tuple[slice, FloatArray]]:
-    """What a network says about pairs [n, 2] in evaluation mode: some rows after others, each with their logits."""
-    import torch
-
-    network = make_network(model, weights).eval()
-    for start in range(0, len(pairs), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        with torch.no_grad():
-            logits = network(torch.tensor(pairs[rows])).double().numpy()  # [rows, p]
-        if not np.isfinite(logits).all():
-            raise GrokscopeError("the network's logits are not finite numbers: there is nothing to audit with")
-        yield rows, logits

@@ -7,40 +7,27 @@ In the analytic solution (Equation 2) the three vectors of a neuron are cosines 
 (the paper writes W with both signs turned round, which is the same cosine). The residual φ_u + φ_v − φ_w says how far a
 trained neuron is from that.
 
->>> from grokscope.models import analytic_weights
->>> waves = neuron_waves(analytic_weights(modulus=97, width=500))
+>>> from grokscope import MLP, TaskSpec, analytic_weights
+>>> waves = neuron_waves(MLP(), analytic_weights(modulus=97, width=500), TaskSpec())
 >>> waves.summary().agreement, bool(np.nanmax(np.abs(waves.residual)) < 1e-5)
 (1.0, True)
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.measure.characters import distinct_waves, wave_order
-from grokscope.measure.spectrum import (
-    FloatArray,
-    NeuronSpectra,
-    coefficients,
-    is_two_layer,
-    neuron_spectra,
-    output_spectra,
-)
-from grokscope.models import Weights
-from grokscope.randomness import Int64Array
-from grokscope.spec import Operation
+from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
+from grokscope.errors import GrokscopeError
+from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
+from grokscope.models import Network, Neurons, Weights
+from grokscope.tasks import Task, waves_of
+from grokscope.waves import Waves
 
 HIGH_IPR, LOW_IPR = 0.7, 0.1  # beyond which a neuron is called periodic, or not
 # Relative to the strongest wave: below it is what the rounding of float32 leaves of a wave that is not there.
 _NO_AMPLITUDE = 1e-5
-# How φ_v enters φ_w: the answer goes forward with n, or back. Where the inputs are periodic in the squares
-# of m and n, and not in m and n, there is no such relation.
-_SIGN_OF_SECOND_PHASE: dict[Operation, int] = {"add": 1, "multiply": 1, "subtract": -1, "divide": -1}
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,9 +52,8 @@ class NeuronWaves:
     addition the place is the frequency.
     """
 
-    layer: str  # where the neurons are
-    vectors: tuple[str, ...]  # [V]  the vectors that belong to a neuron: u, v and w, or e of an embedding
-    cycles: tuple[int, ...]  # periods of the transform; several only for multiplication at a composite modulus
+    neurons: Neurons
+    waves: Waves  # what a wave is for the task
     spectra: NeuronSpectra  # what the run's result has: IPR, Gini coefficient and strongest wave of each vector
     power: FloatArray  # [N, K]  a wave's share of a neuron's power, the mean over its vectors; 0 if it is dead
     wave: Int64Array  # [N]  the strongest in `power`
@@ -78,47 +64,50 @@ class NeuronWaves:
     norm: FloatArray  # [N]  Euclidean, of all vectors of a neuron together
 
     @property
-    def live(self) -> Mask:
+    def layer(self) -> str:
+        """Where the neurons are."""
+        return self.neurons.layer
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The vectors that belong to a neuron [V]: u, v and w, or e of an embedding."""
+        return tuple(self.neurons.vectors)
+
+    @property
+    def live(self) -> BoolArray:
         """Neurons without a zero vector [N]."""
         return ~self.spectra.dead
 
     @property
-    def high(self) -> Mask:
+    def high(self) -> BoolArray:
         """Periodic neurons [N]."""
         return np.asarray(self.spectra.neuron_ipr > HIGH_IPR)
 
     @property
-    def low(self) -> Mask:
+    def low(self) -> BoolArray:
         """Neurons that are not periodic [N]."""
         return np.asarray(self.spectra.neuron_ipr < LOW_IPR)
 
     @property
-    def agrees(self) -> Mask:
+    def agrees(self) -> BoolArray:
         """Live neurons whose vectors all have the same strongest wave [N]."""
         strongest = self.spectra.frequency  # [V, N]
         return np.asarray((strongest == strongest[0]).all(axis=0) & self.live)
 
     def frequency_of(self, wave: int) -> int | list[int] | None:
         """The frequency of a wave, a list if the transform has several cycles; None if there is no wave."""
-        if wave < 0:
-            return None
-        frequency: list[int] = wave_frequencies(self.cycles)[wave].tolist()
-        return frequency[0] if len(frequency) == 1 else frequency
+        return self.waves.frequency_of(wave)
 
-    def vectors_in(self, weights: Weights) -> dict[str, npt.NDArray[np.float32]]:
-        """The vectors [N, p] of these neurons in other weights of the same shape, such as those before training."""
-        return _LAYERS[self.layer](weights)
-
-    def counts(self, chosen: Mask | None = None) -> Int64Array:
+    def counts(self, chosen: BoolArray | None = None) -> Int64Array:
         """How many live neurons, or chosen ones of them, have which strongest wave [K]."""
         return np.bincount(self.wave[self._chosen(chosen)], minlength=self.power.shape[1])
 
-    def summary(self, chosen: Mask | None = None) -> WaveSummary:
+    def summary(self, chosen: BoolArray | None = None) -> WaveSummary:
         """The live neurons, or chosen ones of them, together."""
         chosen = self._chosen(chosen)
         with_second = chosen & (self.second >= 0)
         first, second = self.wave[with_second], self.second[with_second]
-        constant = second == _waves_by_frequency(self.cycles)[(0,) * len(self.cycles)]
+        constant = second == self.waves.constant
         return WaveSummary(
             neurons=int(chosen.sum()),
             frequencies=len(np.unique(self.wave[chosen])),
@@ -126,85 +115,77 @@ class NeuronWaves:
             mean_residual=_mean(np.abs(self.residual[chosen])),
             second_ratio=_mean(self.second_ratio[chosen]),
             # Twice half a period is no wave at all: that is the constant, whatever the strongest is.
-            second_double=_mean((second == _multiples(self.cycles, 2)[first]) & ~constant),
-            second_triple=_mean((second == _multiples(self.cycles, 3)[first]) & ~constant),
+            second_double=_mean((second == self.waves.multiples(2)[first]) & ~constant),
+            second_triple=_mean((second == self.waves.multiples(3)[first]) & ~constant),
             second_constant=_mean(constant),
         )
 
-    def _chosen(self, chosen: Mask | None) -> Mask:
+    def _chosen(self, chosen: BoolArray | None) -> BoolArray:
         return self.live if chosen is None else np.asarray(chosen & self.live)
 
 
-def phase_relation(operation: Operation) -> str:
+def phase_relation(waves: Waves) -> str:
     """What is 0 for the phases of a periodic neuron.
 
-    >>> phase_relation("multiply"), phase_relation("subtract")
+    >>> from grokscope.tasks import modular_waves
+    >>> phase_relation(modular_waves("multiply", 7)), phase_relation(modular_waves("subtract", 7))
     ('φ_u + φ_v − φ_w', 'φ_u − φ_v − φ_w')
     """
-    return f"φ_u {'+' if _SIGN_OF_SECOND_PHASE.get(operation, 1) > 0 else '−'} φ_v − φ_w"
+    return f"φ_u {'−' if waves.second_phase == -1 else '+'} φ_v − φ_w"
 
 
-def why_no_relation(waves: NeuronWaves, operation: Operation) -> str | None:
+def why_no_relation(waves: NeuronWaves) -> str | None:
     """Why the phases of these neurons obey no relation, in words; None if there is one to obey."""
-    match waves.layer:
-        case "embedding" | "unembedding":
-            return f"a dimension of the {waves.layer} has one vector, so there are no phases to compare"
-        case "first hidden":
-            return "W belongs to the neurons of another layer, so there is no φ_w to compare with φ_u and φ_v"
-        case "last hidden":
-            return "U and V belong to the neurons of another layer, so there is nothing to compare φ_w with"
-    if operation not in _SIGN_OF_SECOND_PHASE:
-        return f"for {operation} the inputs are periodic in squares, so there is no relation between the phases"
-    return None
+    letters = set(waves.vectors)
+    if len(letters) == 1 and waves.neurons.what != "neurons":
+        return f"a dimension of the {waves.layer} has one vector, so there are no phases to compare"
+    if "w" not in letters:
+        return "W belongs to the neurons of another layer, so there is no φ_w to compare with φ_u and φ_v"
+    if not {"u", "v"} <= letters:
+        return "U and V belong to the neurons of another layer, so there is nothing to compare φ_w with"
+    return waves.waves.why_no_relation if waves.waves.second_phase is None else None
 
 
-# The vectors [N, p] that belong to the neurons of a layer.
-_LAYERS: dict[str, Callable[[Weights], dict[str, npt.NDArray[np.float32]]]] = {
-    "hidden": lambda weights: {"u": weights["U"], "v": weights["V"], "w": weights["W"].T},
-    "first hidden": lambda weights: {"u": weights["U"], "v": weights["V"]},
-    "last hidden": lambda weights: {"w": weights["W"].T},
-    "embedding": lambda weights: {"e": weights["embedding"].T},
-    "unembedding": lambda weights: {"w": weights["unembedding"].T},
-}
-
-
-def neuron_waves(weights: Weights, operation: Operation = "add") -> NeuronWaves:
+def neuron_waves(network: Network, weights: Weights, task: Task) -> NeuronWaves:
     """The waves of every neuron at the input of a network: those of `neuron_spectra`."""
-    layer = "embedding" if "embedding" in weights else "hidden" if is_two_layer(weights) else "first hidden"
-    return _waves(layer, weights, neuron_spectra(weights, operation), operation)
+    neurons, waves = network.input_neurons(weights), waves_of(task)
+    spectra = neuron_spectra(network, weights, task)
+    if neurons is None or spectra is None:
+        raise GrokscopeError(f"there is no spectrum to show: {network.describe()} does not say what its neurons are")
+    return _waves(neurons, spectra, waves)
 
 
-def output_waves(weights: Weights, operation: Operation = "add") -> NeuronWaves | None:
-    """The waves of every column of the output layer; None if `neuron_waves` has them.
+def output_waves(network: Network, weights: Weights, task: Task) -> NeuronWaves | None:
+    """The waves of every neuron at the output; None if `neuron_waves` has them.
 
     That is so in a two-layer network, and in a Transformer whose unembedding is its embedding.
     """
-    spectra = output_spectra(weights, operation)
-    if spectra is None or ("embedding" in weights and "unembedding" not in weights):
+    neurons, spectra = network.output_neurons(weights), output_spectra(network, weights, task)
+    first = network.input_neurons(weights)
+    if neurons is None or spectra is None:
         return None
-    return _waves("unembedding" if "embedding" in weights else "last hidden", weights, spectra, operation)
+    if first is not None and any(np.shares_memory(own, other) for own in neurons.vectors.values() for other in first.vectors.values()):
+        return None
+    return _waves(neurons, spectra, waves_of(task))
 
 
-def _waves(layer: str, weights: Weights, spectra: NeuronSpectra, operation: Operation) -> NeuronWaves:
-    own = _LAYERS[layer](weights)
-    vectors = np.stack(list(own.values()))  # [V, N, p]
-    cycles = wave_order(operation, vectors.shape[-1]).shape
-    waves = coefficients(vectors, operation)  # [V, N, K]
+def _waves(neurons: Neurons, spectra: NeuronSpectra, waves: Waves) -> NeuronWaves:
+    vectors = neurons.stacked()  # [V, N, p]
+    coefficients = waves.coefficients(vectors)  # [V, N, K]
     live = ~spectra.dead
-    amplitude = np.abs(waves)
+    amplitude = np.abs(coefficients)
     power = np.where(live[:, None], _shares(amplitude).mean(axis=0), 0)  # [N, K]
     wave = np.where(live, power.argmax(axis=1), -1)  # [N]
-    phase = _phases(waves, wave, cycles)
+    phase = _phases(coefficients, wave, waves)
     second, second_ratio = _second_waves(power, wave)
     return NeuronWaves(
-        layer=layer,
-        vectors=tuple(own),
-        cycles=cycles,
+        neurons=neurons,
+        waves=waves,
         spectra=spectra,
         power=power,
         wave=wave,
         phase=phase,
-        residual=_residuals(dict(zip(own, phase, strict=True)), operation, len(wave)),
+        residual=_residuals(dict(zip(neurons.vectors, phase, strict=True)), waves, len(wave)),
         second=second,
         second_ratio=second_ratio,
         norm=np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=(0, 2))),
@@ -218,22 +199,21 @@ def _shares(amplitude: FloatArray) -> FloatArray:
     return np.asarray(np.divide(power, total, out=np.zeros_like(power), where=total != 0))
 
 
-def _phases(waves: npt.NDArray[np.complex128], wave: Int64Array, cycles: tuple[int, ...]) -> FloatArray:
+def _phases(coefficients: ComplexArray, wave: Int64Array, waves: Waves) -> FloatArray:
     """Angles at each neuron's wave [V, N].
 
     A wave that is its own conjugate (the constant, and ± + − …) is real: it has a sign, but no phase.
     """
-    own = np.take_along_axis(waves, np.maximum(wave, 0)[None, :, None], axis=2)[..., 0]  # [V, N]
-    frequencies = wave_frequencies(cycles)
-    real = (2 * frequencies % np.array(cycles) == 0).all(axis=1)  # [K]
-    defined = (wave >= 0) & ~real[wave] & (np.abs(own) > _NO_AMPLITUDE * np.abs(waves).max(axis=2))
+    own = np.take_along_axis(coefficients, np.maximum(wave, 0)[None, :, None], axis=2)[..., 0]  # [V, N]
+    strong = np.abs(own) > _NO_AMPLITUDE * np.abs(coefficients).max(axis=2)
+    defined = (wave >= 0) & ~waves.self_conjugate[wave] & strong
     return np.where(defined, _wrapped(np.angle(own)), np.nan)
 
 
-def _residuals(phase: dict[str, FloatArray], operation: Operation, neurons: int) -> FloatArray:
-    if phase.keys() != {"u", "v", "w"} or operation not in _SIGN_OF_SECOND_PHASE:
+def _residuals(phase: dict[str, FloatArray], waves: Waves, neurons: int) -> FloatArray:
+    if phase.keys() != {"u", "v", "w"} or waves.second_phase is None:
         return np.full(neurons, np.nan)
-    return _wrapped(phase["u"] + _SIGN_OF_SECOND_PHASE[operation] * phase["v"] - phase["w"])
+    return _wrapped(phase["u"] + waves.second_phase * phase["v"] - phase["w"])
 
 
 def _wrapped(angles: FloatArray) -> FloatArray:
@@ -252,33 +232,6 @@ def _second_waves(power: FloatArray, wave: Int64Array) -> tuple[Int64Array, Floa
         ratio[neurons] = np.sqrt(power[neurons, candidates] / power[neurons, wave[neurons]])
         second[neurons] = np.where(ratio[neurons] > _NO_AMPLITUDE, candidates, -1)
     return second, ratio
-
-
-@cache
-def wave_frequencies(cycles: tuple[int, ...]) -> Int64Array:
-    """The frequency of each distinct wave along each cycle [K, cycles].
-
-    >>> wave_frequencies((5,)).tolist(), wave_frequencies((2, 4)).tolist()
-    ([[0], [1], [2]], [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]])
-    """
-    half = (*cycles[:-1], cycles[-1] // 2 + 1)
-    return np.stack(np.unravel_index(distinct_waves(cycles), half), axis=1).astype(np.int64)
-
-
-@cache
-def _waves_by_frequency(cycles: tuple[int, ...]) -> Int64Array:
-    """The wave of every frequency, one cycle to an axis; conjugate frequencies are one wave."""
-    frequencies = wave_frequencies(cycles)
-    table = np.empty(cycles, dtype=np.int64)
-    for same in (frequencies, -frequencies % np.array(cycles)):
-        table[tuple(same.T)] = np.arange(len(frequencies))
-    return table
-
-
-def _multiples(cycles: tuple[int, ...], factor: int) -> Int64Array:
-    """The wave of so many times the frequency of each wave [K]."""
-    multiplied = factor * wave_frequencies(cycles) % np.array(cycles)
-    return np.asarray(_waves_by_frequency(cycles)[tuple(multiplied.T)])
 
 
 def _mean(values: npt.NDArray[np.bool_] | FloatArray) -> float:

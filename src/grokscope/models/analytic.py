@@ -1,7 +1,7 @@
 """The closed-form network of Equation 2, which solves modular addition without training.
 
->>> from grokscope.models.mlp import MLP
->>> network = MLP(analytic_weights(modulus=97, width=500))
+>>> from grokscope.models import MLP
+>>> module = MLP().module(analytic_weights(modulus=97, width=500))
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from grokscope.errors import SpecError
-from grokscope.models.initial import Weights
+from grokscope.models.weights import Weights
 from grokscope.randomness import Stream, permutation, unit_interval
 
 

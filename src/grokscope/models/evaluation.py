@@ -1,11 +1,13 @@
 """What every engine reports about a network, whatever it computes with."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.randomness import Int64Array
+from grokscope.arrays import Int64Array
+
+Loss = Literal["mse", "cross-entropy"]
 
 
 class Evaluation(NamedTuple):

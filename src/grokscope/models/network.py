@@ -1,118 +1,234 @@
-"""What all networks share as torch modules: their weights by name, normalisation, evaluation and losses."""
+"""What every network is: its fields, its first weights, what it computes, and which of its numbers are neurons.
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+    class Linear(Network):
+        def initial_weights(self, task, seed, seeding="independent"):
+            shape = (task.classes, task.inputs.vocabulary)
+            return {"A": normal(seed, 0, shape).astype("float32"), "B": normal(seed, 1, shape).astype("float32")}
+
+        def forward(self, weights, inputs, layers):
+            return weights["A"].T[inputs[:, 0]] + weights["B"].T[inputs[:, 1]]
+
+What a network computes depends on nothing but its arrays, the inputs and the dropout masks. That is what lets one piece
+of code train a network alone, or many of them stacked.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
-from grokscope.models.evaluation import Evaluation
-from grokscope.models.initial import NORM_EPSILON, Weights, is_statistic
-from grokscope.randomness import Int64Array
-from grokscope.spec import Activation, Loss, Norm
+from grokscope.errors import GrokscopeError
+from grokscope.extension import ExtensionError
+from grokscope.models.weights import FloatVectors, Weights
+from grokscope.section import KindSection, Unresolved
+from grokscope.tasks import Inputs, Seeding, Task
 
-ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"quadratic": torch.square, "relu": F.relu, "gelu": F.gelu}
-_STATISTICS_RATE = 0.1  # at which BatchNorm's running statistics follow those of the batches
-_ROWS_AT_ONCE = 4096  # keeps the hidden layer of a full grid within a few MB at N = 500
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from grokscope.models.module import Layers, NetworkModule
 
 
-class Network(nn.Module, ABC):
-    """Weights under their engine-neutral names as parameters, and BatchNorm's statistics as buffers.
+@dataclass(frozen=True)
+class Neurons:
+    """The neurons at one end of a network: the vectors that belong to each, as views of its weights."""
 
-    A subclass says what `forward` computes, which of its arrays are kept transposed, and what dropout acts on.
-    """
+    layer: str  # where they are: "hidden", "embedding", …
+    vectors: dict[str, FloatVectors]  # [N, symbols] each, by a letter: u and v over inputs, w over labels
+    norm_scale: FloatVectors | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
+    what: str = "neurons"  # what one calls them
 
-    # Kept as [p, N]: a look-up then reads whole rows, and its gradient adds whole rows.
-    transposed: tuple[str, ...] = ()
+    def __len__(self) -> int:
+        return len(next(iter(self.vectors.values())))
 
-    def __init__(self, weights: Weights) -> None:
-        super().__init__()
-        for name, array in weights.items():
-            tensor = torch.tensor(np.ascontiguousarray(array.T if name in self.transposed else array))
-            if is_statistic(name):
-                self.register_buffer(name, tensor)
-            else:
-                self.register_parameter(name, nn.Parameter(tensor))
+    def stacked(self) -> FloatVectors:
+        """All vectors as one array [V, N, symbols]; inputs and labels must have as many symbols."""
+        return np.stack(list(self.vectors.values()))
+
+    def norms(self) -> npt.NDArray[np.float64]:
+        """Euclidean, of all vectors of a neuron together [N]."""
+        return np.sqrt(sum(np.square(v, dtype=np.float64).sum(axis=1) for v in self.vectors.values()))
+
+    @property
+    def dead(self) -> npt.NDArray[np.bool_]:
+        """Neurons with a zero vector [N]."""
+        return np.stack([~vectors.any(axis=1) for vectors in self.vectors.values()]).any(axis=0)
+
+
+class HiddenLayer(NamedTuple):
+    """The last hidden layer, if the logits are its activations times a matrix: what pruning works on."""
+
+    activations: FloatVectors  # [n, N]  on some inputs; 0 for a neuron that was taken out
+    output: FloatVectors  # [classes, N]
+    layer_norm: tuple[FloatVectors, FloatVectors] | None = None  # γ and β [N] of a LayerNorm between the two
+
+
+class Network(KindSection):
+    """A kind of network with its sizes."""
+
+    section: ClassVar[str] = "model"
+    # Kept as [symbols, N] while training: a look-up then reads whole rows, and its gradient adds whole rows.
+    transposed: ClassVar[tuple[str, ...]] = ()
+    embeddings: ClassVar[tuple[str, ...]] = ()  # arrays that `optimizer.decay_embeddings` may spare
+
+    # ---- what a network must say --------------------------------------------------------------------------------
 
     @abstractmethod
-    def forward(
-        self, pairs: Tensor, dropout_masks: Sequence[Tensor] = (), example_weights: Tensor | None = None
-    ) -> Tensor:
-        """Logits [B, p] of pairs [B, 2].
-
-        `dropout_masks` multiply what dropout acts on, one [B, width] for each of `dropout_widths`; none drops nothing.
-        `example_weights` [B], which sum to 1, are what BatchNorm averages with; all the same if None.
-        """
+    def initial_weights(self, task: Task, seed: int, seeding: Seeding = "independent") -> Weights:
+        """The arrays before the first step, float32, by name. Names ending in _mean or _variance are not trained."""
 
     @abstractmethod
-    def dropout_widths(self) -> list[int]:
-        """How many values of an example dropout acts on, at each place where it acts."""
+    def forward(self, weights: "Mapping[str, Tensor]", inputs: "Tensor", layers: "Layers") -> "Tensor":
+        """Logits [B, classes] of inputs [B, positions]; `layers` has dropout and normalisation."""
 
-    def extra_repr(self) -> str:
-        """The arrays and their shapes, for print(network)."""
-        return ", ".join(f"{name} {list(array.shape)}" for name, array in self.named_arrays().items())
+    # ---- what it may say ----------------------------------------------------------------------------------------
 
-    def array(self, name: str) -> Tensor:
-        """The live tensor of this name, as it is kept."""
-        tensor: Tensor = getattr(self, name)
-        return tensor
+    def check(self, task: Task) -> None:
+        """Raise a SpecError if it cannot be trained on such a task."""
 
-    def named_arrays(self) -> dict[str, Tensor]:
-        """The live tensors under the engine-neutral names, each in its engine-neutral orientation (as a view)."""
-        kept = dict(self.named_parameters()) | dict(self.named_buffers())
-        return {name: tensor.T if name in self.transposed else tensor for name, tensor in kept.items()}
+    def input_neurons(self, weights: Weights) -> Neurons | None:
+        """The neurons that read the input; None if it has none to tell apart."""
+        return None
 
-    def weights(self) -> Weights:
-        """A copy of the weights as numpy arrays."""
-        return {name: to_numpy(tensor) for name, tensor in self.named_arrays().items()}
+    def output_neurons(self, weights: Weights) -> Neurons | None:
+        """Those that write the logits; None if `input_neurons` has both ends, or there are none."""
+        return None
 
-    def normalise(self, hidden: Tensor, norm: Norm, prefix: str, example_weights: Tensor | None = None) -> Tensor:
-        """Batch- or LayerNorm of hidden [B, N] with the arrays whose names begin with the prefix."""
-        if norm == "none":
-            return hidden
-        scale, shift = self.array(f"{prefix}_scale"), self.array(f"{prefix}_shift")
-        if norm == "layer":
-            return F.layer_norm(hidden, scale.shape, scale, shift, NORM_EPSILON)
-        mean, variance = self.array(f"{prefix}_mean"), self.array(f"{prefix}_variance")
-        if example_weights is None or not self.training:
-            return F.batch_norm(hidden, mean, variance, scale, shift, self.training, _STATISTICS_RATE, NORM_EPSILON)
-        own_mean = example_weights @ hidden  # [N]
-        own_variance = example_weights @ (hidden - own_mean).square()  # [N]
-        with torch.no_grad():
-            unbiased = own_variance / (1 - example_weights.square().sum())  # n/(n − 1) for n equal weights
-            mean.add_(_STATISTICS_RATE * (own_mean - mean))
-            variance.add_(_STATISTICS_RATE * (unbiased - variance))
-        return (hidden - own_mean) * torch.rsqrt(own_variance + NORM_EPSILON) * scale + shift
+    def norms(self, weights: Weights) -> dict[str, float]:
+        """Frobenius norms of the matrices at the input (norm_u, norm_v) and at the output (norm_w)."""
+        found = {}
+        for neurons in (self.input_neurons(weights), self.output_neurons(weights)):
+            for letter, vectors in neurons.vectors.items() if neurons else ():
+                found[f"norm_{letter}"] = frobenius(vectors)
+        return found
+
+    def hidden_layer(self, weights: Weights, inputs: Inputs) -> HiddenLayer:
+        """What pruning works on."""
+        raise GrokscopeError(self.why_not_prunable() or "")
+
+    def why_not_prunable(self) -> str | None:
+        """Why single neurons cannot be taken out, in words; None if they can."""
+        return f"this network is not one to prune ({self.describe()}): it does not say what its neurons are"
+
+    def why_not_ablatable(self) -> str | None:
+        """Why its neurons cannot be replaced by waves, in words; None if they can."""
+        return (
+            f"ablations need a two-layer network, whose neurons have U, V and W; this one is {self.describe()}"
+        )
+
+    def attention(self, weights: Weights, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
+        """How heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
+        raise GrokscopeError(f"there is no attention to show: model.kind = {self.kind!r}")
+
+    def dropout_widths(self, weights: "Mapping[str, Any]") -> list[int]:
+        """How many values of an example dropout acts on, at each place where it acts, in order."""
+        return []
+
+    def kernel_settings(self, task: Task) -> dict[str, Any] | str:
+        """What the native kernel needs to know to train it; a string that says why the kernel cannot."""
+        return f"it has no model.kind = {self.kind!r}"
+
+    def reduced(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Its own fields at the sizes of a smaller scale; see `grokscope.experiments.scale`."""
+        return {}
+
+    def parameter_count(self, task: Task) -> int:
+        """How many numbers its arrays hold."""
+        return _counted(self, task)
+
+    def activation_count(self, task: Task) -> int:
+        """Roughly how many numbers a training step keeps for each example, logits apart."""
+        return 8 * self.neuron_count
+
+    @property
+    def neuron_count(self) -> int:
+        """How many input neurons there are to tell apart."""
+        return int(getattr(self, "width", 0))
+
+    @property
+    def deep(self) -> bool:
+        """Whether it is more than the two-layer network of the paper."""
+        return True
+
+    @property
+    def norm_curves(self) -> dict[str, str]:
+        """Which norms a picture of its training shows, and how they are called there."""
+        return {"norm_u": "‖U‖", "norm_v": "‖V‖", "norm_w": "‖W‖"}
+
+    @property
+    def dropout_probability(self) -> float:
+        """Of each value that dropout acts on."""
+        return float(getattr(self, "dropout", 0.0))
+
+    @property
+    def least_batch(self) -> int:
+        """The fewest examples that a step can be taken on: the variance of BatchNorm needs two."""
+        return 2 if getattr(self, "norm", "none") == "batch" else 1
+
+    # ---- what follows from it -----------------------------------------------------------------------------------
+
+    def module(self, weights: Weights) -> "NetworkModule":
+        """The torch module with these weights."""
+        from grokscope.models.module import NetworkModule
+
+        return NetworkModule(self, weights)
+
+    def pruned(self, weights: Weights, neurons: npt.ArrayLike) -> Weights:
+        """A copy without these neurons (indices, or a mask): their vectors are zero; nothing is retrained."""
+        if reason := self.why_not_prunable():
+            raise GrokscopeError(reason)
+        chosen = np.asarray(neurons)
+        if chosen.dtype != np.bool_:
+            chosen = chosen.astype(np.int64)
+        copy = {name: array.copy() for name, array in weights.items()}
+        layer = self.input_neurons(copy)
+        assert layer is not None
+        for vectors in layer.vectors.values():
+            vectors[chosen] = 0  # views of the copy
+        return copy
 
 
-@torch.no_grad()
-def evaluate(network: Network, pairs: Int64Array, labels: Int64Array, loss: Loss) -> Evaluation:
-    """Predicted labels and the loss of each example, in evaluation mode."""
-    device = next(network.parameters()).device
-    was_training = network.training
-    network.eval()
-    predictions, losses = [], []
-    for start in range(0, len(pairs), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        logits = network(torch.tensor(pairs[rows], device=device))  # [rows, p]
-        targets = torch.tensor(labels[rows], device=device)
-        predictions.append(logits.argmax(dim=1).cpu().numpy())
-        losses.append(losses_per_example(logits, targets, loss).cpu().double().numpy())
-    network.train(was_training)
-    return Evaluation(np.concatenate(predictions), np.concatenate(losses))
+class UnresolvedNetwork(Unresolved, Network):
+    """A network of a stored run whose code was not imported."""
+
+    def initial_weights(self, task: Task, seed: int, seeding: Seeding = "independent") -> Weights:
+        """Not without the code."""
+        raise self.needed()
+
+    def forward(self, weights: "Mapping[str, Tensor]", inputs: "Tensor", layers: "Layers") -> "Tensor":
+        """Not without the code."""
+        raise self.needed()
 
 
-def losses_per_example(logits: Tensor, labels: Tensor, loss: Loss) -> Tensor:
-    """The loss of each row; MSE averages over the p outputs, so that the all-zero network has loss 1/p."""
-    if loss == "cross-entropy":
-        return F.cross_entropy(logits, labels, reduction="none")
-    return (logits - F.one_hot(labels, logits.shape[1])).square().mean(dim=1)
+def frobenius(matrix: FloatVectors) -> float:
+    """The root of the sum of squares, in double precision."""
+    return float(np.sqrt(np.square(matrix, dtype=np.float64).sum()))
 
 
-def to_numpy(tensor: Tensor) -> npt.NDArray[np.float32]:
-    """A contiguous float32 copy on the host."""
-    array: npt.NDArray[np.float32] = tensor.detach().to("cpu", torch.float32).contiguous().numpy()
-    return array.copy()
+def checked_weights(network: Network, weights: object) -> Weights:
+    """What `initial_weights` of a user's network gave, if it is what it should be."""
+    if not isinstance(weights, dict) or not weights:
+        raise ExtensionError(
+            f"{network.kind}: initial_weights() must return arrays by name, and returned {type(weights).__name__}"
+        )
+    for name, array in weights.items():
+        if not isinstance(array, np.ndarray) or array.dtype != np.float32 or not np.isfinite(array).all():
+            what = f"{array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise ExtensionError(f"{network.kind}: the weights {name!r} must be a finite float32 array, and are {what}")
+        if not str(name).isidentifier():
+            raise ExtensionError(f"{network.kind}: {name!r} cannot be the name of weights: letters, digits and _ only")
+    return weights
+
+
+@lru_cache(maxsize=64)
+def _counted(network: Network, task: Task) -> int:
+    return sum(array.size for array in network.initial_weights(task, seed=0).values())
+
+
+def letters(positions: int) -> tuple[str, ...]:
+    """What the input matrices are called, one for each position: U and V of a pair."""
+    return ("U", "V") if positions == 2 else tuple(f"U{i}" for i in range(1, positions + 1))

@@ -5,121 +5,192 @@
     x = x + dropout(B φ(A norm(x)))
     f(m, n) = W norm(x_last) / scale
 
+Their weights are
+
+    embedding [p, d]   positions [2, d]   unembedding [p, d], unless it is tied to the embedding
+    query1, key1, value1, output1 [d, d]   mlp_in1 [4d, d]   mlp_out1 [d, 4d]   and so on for each layer
+
+and, with LayerNorm, attention_norm1_scale, mlp_norm1_scale, …, final_norm_scale [d] and their shifts.
+
 What a position is in the first layer depends on its token alone, so queries, keys and values are computed for p tokens
 at each position, not for every pair. And only the last position goes through the last layer, because nothing else is
 read. At one layer and α = .5 that is two fifths of the work of the plain way.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field, model_validator
 
-from grokscope.models.initial import Weights
-from grokscope.models.network import ACTIVATIONS, Network
-from grokscope.spec import Activation, Norm, Scaling
+from grokscope.errors import SpecError
+from grokscope.models.mlp import Activation, Norm
+from grokscope.models.network import Network, Neurons, frobenius
+from grokscope.models.weights import FloatVectors, Weights, idle_norm
+from grokscope.randomness import normal
+from grokscope.tasks import Seeding, Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from grokscope.models.module import Layers
+
+Scaling = Literal["d", "sqrt-d"]
+MLP_EXPANSION = 4  # the hidden layer of the MLP, in embedding sizes
+
+
+def _hyphenated(value: object) -> object:
+    """Accept sqrt_d for sqrt-d."""
+    return value.replace("_", "-") if isinstance(value, str) else value
 
 
 class Transformer(Network):
-    """The network with given weights.
+    """Attention over the pair, then an MLP, some layers of both.
 
-    >>> from grokscope.models import initial_weights
-    >>> from grokscope.spec import ModelSpec
-    >>> network = Transformer(initial_weights(ModelSpec(kind="transformer"), modulus=11), heads=4)
-    >>> network(torch.tensor([[3, 4]])).shape, network.attention(torch.tensor([[3, 4]])).shape
-    (torch.Size([1, 11]), torch.Size([1, 1, 4, 2, 2]))
+    >>> Transformer(layers=2).describe(), Transformer().activation
+    ('2-layer transformer 128, 4 heads', 'relu')
     """
 
-    def __init__(
-        self,
-        weights: Weights,
-        heads: int,
-        activation: Activation = "relu",
-        norm: Norm = "none",
-        scaling: Scaling = "d",
-    ) -> None:
-        super().__init__(weights)
-        self.heads, self.activation, self.norm, self.scaling = heads, activation, norm, scaling
-        self.layers = sum(name.startswith("query") for name in weights)
-        self.tied = "unembedding" not in weights
+    embeddings: ClassVar[tuple[str, ...]] = ("embedding", "positions")
+    identity_defaults: ClassVar[Mapping[str, Any]] = {"activation": "quadratic"}
 
-    def forward(
-        self, pairs: Tensor, dropout_masks: Sequence[Tensor] = (), example_weights: Tensor | None = None
-    ) -> Tensor:
-        """Logits [B, p] of pairs [B, 2]; see `Network.forward`."""
-        x, _ = self._through_layers(pairs, iter(dropout_masks), whole=False)
-        unembedding = self.array("embedding" if self.tied else "unembedding")  # [p, d]
-        return F.linear(self._normalised(x[:, -1], "final_norm"), unembedding) / self._scale(unembedding.shape[-1])
+    kind: str = "transformer"
+    activation: Activation = "relu"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    norm: Norm = "none"
+    embed: Annotated[int, Field(ge=1, lt=2**16)] = 128
+    heads: Annotated[int, Field(ge=1)] = 4
+    layers: Annotated[int, Field(ge=1, le=64)] = 1
+    tie_weights: bool = False
+    scaling: Annotated[Scaling, BeforeValidator(_hyphenated)] = "d"
 
-    @torch.no_grad()
-    def attention(self, pairs: Tensor) -> Tensor:
-        """Who attends to whom: [B, layers, heads, 2, 2], the last two being the query's and the key's position.
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.embed % self.heads:
+            raise self.refuse("heads", f"it must divide model.embed = {self.embed}")
+        if self.norm == "batch":
+            raise self.refuse("norm", "a Transformer has none or layer")
+        return self
 
-        The query at the first position of the last layer has no influence on the logits.
-        """
-        _, to_first = self._through_layers(pairs, iter(()), whole=True)  # a list of [B, 2, H]
-        patterns = torch.stack(to_first, dim=1).transpose(2, 3)  # [B, layers, H, 2]
-        return torch.stack([patterns, 1 - patterns], dim=-1)
+    def check(self, task: Task) -> None:
+        """Pairs of tokens only."""
+        if not task.inputs.tokens or task.inputs.size != 2:
+            raise SpecError(
+                f"model.kind = {self.kind!r} is not allowed: it reads pairs of tokens, and {task.describe()} "
+                f"has {task.inputs.describe()}; model.kind 'mlp' reads them"
+            )
 
-    def dropout_widths(self) -> list[int]:
-        """What attention and MLP of each layer add to the positions that go on."""
-        embed = self.array("embedding").shape[-1]
-        return [2 * embed] * (2 * self.layers - 2) + [embed] * 2
+    def describe(self) -> str:
+        """Kind and size in a few words."""
+        words = f"{self.layers}-layer transformer {self.embed}, {self.heads} heads"
+        return words + (", tied" if self.tie_weights else "") + (", sqrt-d" if self.scaling == "sqrt-d" else "")
 
-    def _through_layers(self, pairs: Tensor, masks: Iterator[Tensor], *, whole: bool) -> tuple[Tensor, list[Tensor]]:
-        """The residual stream [B, P, d] after all layers, and each layer's attention to the first position [B, P, H].
+    # ---- weights ------------------------------------------------------------------------------------------------
 
-        P are both positions if the `whole` last layer is wanted, else the last one.
-        """
-        x, patterns = None, []
+    def initial_weights(self, task: Task, seed: int, seeding: Seeding = "independent") -> Weights:
+        """Embeddings N(0, 1) and linear layers N(0, 1/fan_in), as in the authors' program."""
+        d, hidden = self.embed, MLP_EXPANSION * self.embed
+        shapes = {"embedding": (task.inputs.vocabulary, d), "positions": (2, d)}
         for layer in range(1, self.layers + 1):
-            positions = (0, 1) if whole or layer < self.layers else (1,)
-            attended, x, to_first = self._attend(pairs, layer, x, positions)
-            x = x + self._dropped(F.linear(attended, self.array(f"output{layer}")), masks)
-            x = x + self._dropped(self._mlp(x, layer), masks)
-            patterns.append(to_first)
-        assert x is not None
-        return x, patterns
+            shapes |= {f"{name}{layer}": (d, d) for name in ("query", "key", "value", "output")}
+            shapes |= {f"mlp_in{layer}": (hidden, d), f"mlp_out{layer}": (d, hidden)}
+        if not self.tie_weights:
+            shapes["unembedding"] = (task.classes, d)
+        weights = {}
+        for number, (name, shape) in enumerate(shapes.items()):
+            scale = 1 if name in self.embeddings else 1 / math.sqrt(shape[1])
+            weights[name] = (scale * normal(seed, number, shape)).astype(np.float32)
+        if self.norm == "layer":
+            for layer in range(1, self.layers + 1):
+                weights |= idle_norm(f"attention_norm{layer}", d) | idle_norm(f"mlp_norm{layer}", d)
+            weights |= idle_norm("final_norm", d)
+        return weights
 
-    def _attend(
-        self, pairs: Tensor, layer: int, x: Tensor | None, positions: tuple[int, ...]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """At these positions: the mixed values [B, P, d], the residual stream [B, P, d], the attention to the first
-        position [B, P, H]."""
-        if x is None:
-            embedded = self.array("embedding") + self.array("positions")[:, None]  # [2, p, d]
-            tables = [self._projected(embedded, name, layer) for name in ("query", "key", "value")]  # [2, p, d] each
-            stream, q, k, v = ([table[i].index_select(0, pairs[:, i]) for i in (0, 1)] for table in (embedded, *tables))
-        else:
-            tables = [self._projected(x, name, layer) for name in ("query", "key", "value")]  # [B, 2, d] each
-            stream, q, k, v = ([table[:, i] for i in (0, 1)] for table in (x, *tables))
-        # Softmax over two keys is a sigmoid of the difference of their scores.
-        heads = (-1, self.heads, k[0].shape[-1] // self.heads)
-        preference = (k[0] - k[1]) / self._scale(heads[2])  # [B, d]
-        value, other = v[0] - v[1], v[1]
-        mixed, to_first = [], []
-        for position in positions:
-            weight = torch.sigmoid((q[position] * preference).view(heads).sum(dim=-1))  # [B, H]
-            mixed.append((other.view(heads) + weight[..., None] * value.view(heads)).flatten(1))  # [B, d]
-            to_first.append(weight)
-        kept = torch.stack([stream[position] for position in positions], dim=1)
-        return torch.stack(mixed, dim=1), kept, torch.stack(to_first, dim=1)
+    def parameter_count(self, task: Task) -> int:
+        """How many numbers the arrays hold."""
+        d = self.embed
+        tables = task.inputs.vocabulary * d + (0 if self.tie_weights else task.classes * d) + 2 * d
+        norms = 2 * d * (2 * self.layers + 1) if self.norm == "layer" else 0
+        return tables + norms + self.layers * d * d * (4 + 2 * MLP_EXPANSION)
 
-    def _mlp(self, x: Tensor, layer: int) -> Tensor:
-        hidden = F.linear(self._normalised(x, f"mlp_norm{layer}"), self.array(f"mlp_in{layer}"))  # [B, P, 4d]
-        return F.linear(ACTIVATIONS[self.activation](hidden), self.array(f"mlp_out{layer}"))  # [B, P, d]
+    # ---- computing ----------------------------------------------------------------------------------------------
 
-    def _projected(self, x: Tensor, name: str, layer: int) -> Tensor:
-        return F.linear(self._normalised(x, f"attention_norm{layer}"), self.array(f"{name}{layer}"))
+    def forward(self, weights: "Mapping[str, Tensor]", inputs: "Tensor", layers: "Layers") -> "Tensor":
+        """Logits [B, classes] of pairs [B, 2]."""
+        import torch.nn.functional as F
 
-    def _normalised(self, x: Tensor, prefix: str) -> Tensor:
-        return self.normalise(x, self.norm, prefix)
+        from grokscope.models.attention import through_layers
 
-    def _dropped(self, x: Tensor, masks: Iterator[Tensor]) -> Tensor:
-        mask = next(masks, None)
-        return x if mask is None else x * mask.view(x.shape)
+        x, _ = through_layers(self, weights, inputs, layers, whole=False)
+        unembedding = weights["embedding" if self.tie_weights else "unembedding"]  # [p, d]
+        return F.linear(layers.norm(x[:, -1], self.norm, "final_norm"), unembedding) / self.scale(self.embed)
 
-    def _scale(self, size: int) -> float:
+    def scale(self, size: int) -> float:
+        """What scores over vectors of this size are divided by."""
         return size if self.scaling == "d" else math.sqrt(size)
+
+    def attention(self, weights: Weights, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
+        """How the heads divide their attention on a pair (m, n): [layers, heads, query, key].
+
+        Position 0 is m, position 1 is n; only the query at position 1 of the last layer is read.
+
+        >>> from grokscope.tasks import ModularTask
+        >>> network = Transformer(embed=8, heads=2)
+        >>> weights = network.initial_weights(ModularTask(modulus=5), seed=0)
+        >>> network.attention(weights, (3, 4)).sum(axis=-1).round(5).tolist()
+        [[[1.0, 1.0], [1.0, 1.0]]]
+        """
+        import torch
+
+        from grokscope.models.attention import attention
+
+        patterns: npt.NDArray[np.float32] = attention(self.module(weights), torch.tensor([pair]))[0].numpy()
+        return patterns
+
+    def dropout_widths(self, weights: Mapping[str, Any]) -> list[int]:
+        """What attention and MLP of each layer add to the positions that go on."""
+        return [2 * self.embed] * (2 * self.layers - 2) + [self.embed] * 2
+
+    def activation_count(self, task: Task) -> int:
+        """The stream, q, k, v, the mixed values and the two layers of the MLP, at both positions but for the last."""
+        return self.embed * (2 * self.layers - 1) * (14 + 2 * MLP_EXPANSION + 4 * (self.norm != "none"))
+
+    # ---- neurons ------------------------------------------------------------------------------------------------
+
+    def input_neurons(self, weights: Weights) -> Neurons:
+        """Dimensions of the embedding."""
+        return Neurons("embedding", {"e": weights["embedding"].T}, what="dimensions")
+
+    def output_neurons(self, weights: Weights) -> Neurons:
+        """Dimensions of the unembedding, which may be the embedding."""
+        return Neurons("unembedding", {"w": self._unembedding(weights).T}, what="dimensions")
+
+    def _unembedding(self, weights: Weights) -> FloatVectors:
+        return weights["embedding" if self.tie_weights else "unembedding"]
+
+    def norms(self, weights: Weights) -> dict[str, float]:
+        """Of the embedding and the unembedding."""
+        return {"norm_u": frobenius(weights["embedding"]), "norm_w": frobenius(self._unembedding(weights))}
+
+    def why_not_prunable(self) -> str:
+        """Its dimensions take part in everything."""
+        return (
+            f"this network is not one to prune ({self.describe()}): pruning is defined here for two-layer networks, "
+            "whose neurons each have a row of U, a row of V and a column of W"
+        )
+
+    @property
+    def neuron_count(self) -> int:
+        """The dimensions of the embedding."""
+        return self.embed
+
+    @property
+    def norm_curves(self) -> dict[str, str]:
+        """Both ends."""
+        return {"norm_u": "‖embedding‖", "norm_w": "‖unembedding‖"}
+
+    def reduced(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """The embedding."""
+        return {"embed": sizes["embed"](self.embed)}

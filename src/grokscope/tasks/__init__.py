@@ -1,5 +1,35 @@
-"""TaskSpec → Dataset: pairs, noisy and true labels, the corruption mask, and the split."""
+"""Tasks: what there is to learn, and what of it is shown with which labels."""
 
-from grokscope.tasks.modular import Dataset, make_dataset
+from grokscope.tasks.corruption import CORRUPTIONS, Corruption
+from grokscope.tasks.dataset import Dataset, Examples, Inputs
+from grokscope.tasks.modular import ModularTask, Operation, is_prime, modular_waves
+from grokscope.tasks.task import InputShape, Seeding, Task, UnresolvedTask, waves_of
 
-__all__ = ["Dataset", "make_dataset"]
+Task.built_in = (ModularTask,)
+
+__all__ = [
+    "CORRUPTIONS",
+    "Corruption",
+    "Dataset",
+    "Examples",
+    "InputShape",
+    "Inputs",
+    "ModularTask",
+    "Operation",
+    "Seeding",
+    "Task",
+    "UnresolvedTask",
+    "is_prime",
+    "make_dataset",
+    "modular_waves",
+    "waves_of",
+]
+
+
+def make_dataset(task: Task, seed: int = 0, seeding: Seeding = "independent") -> Dataset:
+    """The dataset of a task.
+
+    >>> make_dataset(ModularTask(modulus=5)).train_inputs.shape
+    (12, 2)
+    """
+    return task.dataset(seed, seeding)

@@ -1,51 +1,58 @@
-"""Wrong labels, and the mask that remembers which they are."""
+"""Which label a corrupted example gets.
 
-import numpy as np
-import numpy.typing as npt
+    class NextButOne(Corruption):
+        def labels(self, truth, examples, classes, seed):
+            return (truth + 2) % classes
 
-from grokscope.randomness import Int64Array, Stream, integers
-from grokscope.spec import Seeding, TaskSpec
+A label depends on its example alone, so it is the same at every α and ξ.
+"""
 
-_REFERENCE_LABEL_SEED = 0
+from abc import ABC, abstractmethod
 
-
-def corrupt(
-    task: TaskSpec, pairs: Int64Array, truth: Int64Array, seed: int, seeding: Seeding
-) -> tuple[Int64Array, npt.NDArray[np.bool_], float]:
-    """Labels of the training set with the first int(ξ·n) eligible ones drawn anew, the mask of those, and n's share.
-
-    Eligible are all examples, or those with m in `task.corrupted_operands`; ξ is a fraction of the eligible ones.
-    """
-    eligible = np.arange(len(pairs))
-    if task.corrupted_operands is not None:
-        eligible = np.flatnonzero(np.isin(pairs[:, 0], task.corrupted_operands))
-    chosen = eligible[: int(task.corruption * len(eligible))]
-    labels = truth.copy()
-    labels[chosen] = _drawn_labels(task, pairs[chosen], truth[chosen], seed, seeding)
-    mask = np.zeros(len(pairs), dtype=np.bool_)
-    mask[chosen] = True
-    return labels, mask, len(eligible) / len(pairs)
+from grokscope.arrays import Int64Array
+from grokscope.extension import is_reference, load_class
+from grokscope.randomness import Stream, integers
 
 
-def _drawn_labels(task: TaskSpec, pairs: Int64Array, truth: Int64Array, seed: int, seeding: Seeding) -> Int64Array:
-    p = task.modulus
-    if seeding == "reference":
-        return _reference_labels(p, len(pairs))
-    # A label depends on its example alone, so it is the same at every α and ξ.
-    examples = pairs @ np.array([p, 1])
-    match task.corruption_kind:
-        case "symmetric":
-            return integers(seed, Stream.LABELS, examples, below=p)
-        case "symmetric-wrong":
-            return (truth + 1 + integers(seed, Stream.LABELS, examples, below=p - 1)) % p
-        case "asymmetric":
-            return (truth + 1) % p
+class Corruption(ABC):
+    """A way to draw wrong labels."""
+
+    @abstractmethod
+    def labels(self, truth: Int64Array, examples: Int64Array, classes: int, seed: int) -> Int64Array:
+        """A label from 0 to classes − 1 for each example, of which the true label and the name are given."""
 
 
-def _reference_labels(modulus: int, count: int) -> Int64Array:
-    """The authors' labels, from their generator: torch's, in a state of its own."""
-    import torch
+class Symmetric(Corruption):
+    """Uniform over all labels, so that by chance it may be the true one."""
 
-    generator = torch.Generator().manual_seed(_REFERENCE_LABEL_SEED)
-    labels: Int64Array = torch.randint(0, modulus, (count,), generator=generator).numpy()
-    return labels
+    def labels(self, truth: Int64Array, examples: Int64Array, classes: int, seed: int) -> Int64Array:
+        """Drawn for each example."""
+        return integers(seed, Stream.LABELS, examples, below=classes)
+
+
+class SymmetricWrong(Corruption):
+    """Uniform over all labels but the true one."""
+
+    def labels(self, truth: Int64Array, examples: Int64Array, classes: int, seed: int) -> Int64Array:
+        """Drawn for each example."""
+        return (truth + 1 + integers(seed, Stream.LABELS, examples, below=classes - 1)) % classes
+
+
+class Asymmetric(Corruption):
+    """Always the next label: wrong labels that have a rule of their own."""
+
+    def labels(self, truth: Int64Array, examples: Int64Array, classes: int, seed: int) -> Int64Array:
+        """The truth plus one."""
+        return (truth + 1) % classes
+
+
+CORRUPTIONS: dict[str, type[Corruption]] = {
+    "symmetric": Symmetric,
+    "symmetric-wrong": SymmetricWrong,
+    "asymmetric": Asymmetric,
+}
+
+
+def corruption_called(kind: str) -> Corruption:
+    """The built-in of this name, or a user's own."""
+    return load_class(kind, Corruption)() if is_reference(kind) else CORRUPTIONS[kind]()  # type: ignore[type-abstract]

@@ -1,6 +1,6 @@
-"""In which order to read a weight vector so that the rule's features are waves.
+"""In which order to read a weight vector so that the features of a rule are waves.
 
-Addition is periodic in the index itself. Multiplication is periodic in the discrete logarithm of the index: modulo a
+Addition is periodic in the index itself: `np.arange(p)`. Multiplication is periodic in the discrete logarithm of the index: modulo a
 prime p the numbers g⁰, g¹, g², … run through 1 … p − 1, and mn becomes a sum of exponents. Modulo a composite
 number the invertible residues are a product of such cycles, one or two for each prime power, and the
 transform has as many dimensions as there are cycles. Residues without an inverse take no part in it.
@@ -10,21 +10,17 @@ from functools import cache, reduce
 
 import numpy as np
 
-from grokscope.randomness import Int64Array
-from grokscope.spec import Operation
+from grokscope.arrays import Int64Array
 
 
-@cache
-def wave_order(operation: Operation, modulus: int) -> Int64Array:
-    """Indices of the weight vector, one axis for each cycle.
+def logarithmic_order(modulus: int) -> Int64Array:
+    """The invertible residues by their discrete logarithms, one axis for each cycle.
 
-    >>> wave_order("add", 5).tolist(), wave_order("multiply", 5).tolist()
-    ([0, 1, 2, 3, 4], [1, 2, 4, 3])
-    >>> wave_order("multiply", 15).shape  # 15 = 3 · 5
+    >>> logarithmic_order(5).tolist()
+    [1, 2, 4, 3]
+    >>> logarithmic_order(15).shape  # 15 = 3 · 5
     (2, 4)
     """
-    if operation not in ("multiply", "divide"):
-        return np.arange(modulus, dtype=np.int64)
     order = np.ones((), dtype=np.int64)
     for generator, length in _unit_cycles(modulus):
         powers = np.array([pow(generator, exponent, modulus) for exponent in range(length)], dtype=np.int64)

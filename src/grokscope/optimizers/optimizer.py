@@ -1,0 +1,52 @@
+"""What every optimiser is: its fields, and how a gradient becomes a step.
+
+    class SignDescent(Optimizer):
+        def update(self, weight, gradient, moments, step):
+            weight.sub_(self.learning_rate * gradient.sign())
+
+`moments` are arrays as large as the weight, zero before the first step, that an optimiser keeps from step to step; they
+are stored in checkpoints, so that a run goes on exactly.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from grokscope.section import KindSection, Unresolved
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Optimizer(KindSection):
+    """How gradients become steps."""
+
+    section: ClassVar[str] = "optimizer"
+    moments: ClassVar[tuple[str, ...]] = ()  # names of what it keeps for each weight
+    # Whether `update` treats every number by itself. Then many runs are updated at once, with arrays of their
+    # learning rates in place of the numbers; else one run after another.
+    elementwise: ClassVar[bool] = False
+    native: ClassVar[bool] = False  # whether the native kernel has it
+
+    learning_rate: Annotated[float, Field(gt=0)] = 0.01
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    decay_embeddings: bool = True  # whether weight decay acts on a Transformer's embeddings of tokens and positions
+
+    @abstractmethod
+    def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
+        """Change `weight` and `moments` in place. Steps count from 1."""
+
+    def with_numbers(self, **numbers: Any) -> "Optimizer":
+        """A copy with other numbers in some fields, which may be arrays of one for each run."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_construct(**values | numbers)
+
+
+class UnresolvedOptimizer(Unresolved, Optimizer):
+    """An optimiser of a stored run whose code was not imported."""
+
+    def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
+        """Not without the code."""
+        raise self.needed()

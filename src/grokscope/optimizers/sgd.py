@@ -1,0 +1,28 @@
+"""Gradient descent, with momentum or without."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from grokscope.optimizers.arithmetic import add_scaled
+from grokscope.optimizers.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SGD(Optimizer):
+    """Weight decay is added to the gradient."""
+
+    moments: ClassVar[tuple[str, ...]] = ("momentum",)
+    elementwise: ClassVar[bool] = True
+    native: ClassVar[bool] = True
+
+    kind: str = "sgd"
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
+        """The momentum, then a step along it."""
+        velocity = moments["momentum"].mul_(self.momentum).add_(add_scaled(gradient, weight, self.weight_decay))
+        weight.copy_(add_scaled(weight, velocity, -self.learning_rate))
