@@ -23,9 +23,9 @@ from rich.table import Table
 
 from grokscope import RunSpec, Store
 from grokscope.experiments.catalogue import SWEEPS
-from grokscope.run import execute
-from grokscope.sweep.local import available_cores
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.local import available_cores
+from grokscope.sweeps.plan import Axis, Plan
+from grokscope.training import execute
 
 ROUNDS = 5
 RESULTS = Path("benchmarks/sweeps.json")

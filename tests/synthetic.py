@@ -10,9 +10,9 @@ from grokscope.experiments.scale import Scale
 from grokscope.measure import Measurement
 from grokscope.phases import classify
 from grokscope.result import RunResult
-from grokscope.run import execute
 from grokscope.spec import RunSpec
 from grokscope.store import Store
+from grokscope.training import execute
 
 
 def synthetic_result(spec: RunSpec) -> RunResult:

@@ -34,11 +34,11 @@ from grokscope.measure import (
 from grokscope.models import analytic_weights, initial_weights, pruned
 from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
-from grokscope.run import execute as run
 from grokscope.spec import ModelSpec, OptimizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
-from grokscope.sweep.audits import SweepAudit, audit_sweep
+from grokscope.sweeps.audits import SweepAudit, audit_sweep
 from grokscope.tasks import Dataset, make_dataset
+from grokscope.training import execute as run
 
 __version__ = "0.1.0"
 

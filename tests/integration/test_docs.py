@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grokscope import RunSpec
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

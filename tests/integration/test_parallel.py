@@ -12,8 +12,8 @@ import pytest
 from tests.integration.processes import children, is_running, start, wait_until
 
 from grokscope import GrokscopeError, RunSpec, Store, run
-from grokscope.sweep import Failed, Finished, Measured, Started, run_all, worker
-from grokscope.sweep.local import available_cores
+from grokscope.sweeps import Failed, Finished, Measured, Started, run_all, worker
+from grokscope.sweeps.local import available_cores
 
 
 def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_worker_killed_while_it_trains_again_for_the_weights_has_failed(tiny: 
 
 
 def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grokscope.sweep.local.work", len)  # fails in the new process, which can find it
+    monkeypatch.setattr("grokscope.sweeps.local.work", len)  # fails in the new process, which can find it
     with pytest.raises(GrokscopeError, match=r"a worker process ended with exit status 1"):
         list(run_all([tiny], tmp_path))
 

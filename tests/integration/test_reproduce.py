@@ -191,7 +191,7 @@ def test_a_dry_run_with_refine_says_that_it_is_at_most(tmp_path: Path) -> None:
 def in_every_process(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python imports this before anything else, in workers as well. It finds the function that trains as `execute`."""
     (tmp_path / "first").mkdir()
-    patch = f"import grokscope.sweep.worker as worker\n\nexecute = worker.execute\n{code}\nworker.execute = changed\n"
+    patch = f"import grokscope.sweeps.worker as worker\n\nexecute = worker.execute\n{code}\nworker.execute = changed\n"
     (tmp_path / "first" / "sitecustomize.py").write_text(patch)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'first'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
 

@@ -13,9 +13,9 @@ from tests.integration.test_sweep import SWEEP, contents, running
 
 from grokscope import EngineError, RunSpec, Store, run
 from grokscope.engines import runs_that_fit
-from grokscope.run import execute_stack
-from grokscope.sweep import Failed, Finished, Measured, Started, run_all, worker
-from grokscope.sweep.local import sweep_engine
+from grokscope.sweeps import Failed, Finished, Measured, Started, run_all, worker
+from grokscope.sweeps.local import sweep_engine
+from grokscope.training import execute_stack
 
 
 @pytest.fixture

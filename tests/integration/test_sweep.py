@@ -19,8 +19,8 @@ import pytest
 from tests.integration.processes import children, command_line, grokscope, start, wait_until
 
 from grokscope import RunSpec, Store
-from grokscope.run import execute
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.plan import Plan
+from grokscope.training import execute
 
 SWEEP = """
 [base.task]

@@ -9,7 +9,7 @@ from grokscope.experiments.claim import Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, missing_networks, together
 from grokscope.experiments.scale import QUICK
 from grokscope.store import Store
-from grokscope.sweep import run_all
+from grokscope.sweeps import run_all
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3 * 3600)]
 

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import grokscope
+
 PACKAGE = Path(__file__).parents[2] / "src" / "grokscope"
 
 # As in docs/architecture.md.
@@ -17,9 +19,9 @@ LEVELS = {
     "engines": 3,
     "measure": 3,
     "result": 4,
-    "run": 5,
+    "training": 5,
     "store": 5,
-    "sweep": 6,
+    "sweeps": 6,
     "plots": 7,
     "experiments": 8,
     "cli": 9,
@@ -54,6 +56,12 @@ def imported_units(path: Path) -> set[str]:
 
 def test_every_unit_has_a_level() -> None:
     assert {unit_of(path) for path in PACKAGE.rglob("*.py")} == {*LEVELS, FACADE}
+
+
+def test_functions_and_modules_have_names_of_their_own() -> None:
+    """`import grokscope.run` would give a function where a module was meant."""
+    public = {name for name in grokscope.__all__ if not isinstance(getattr(grokscope, name), type)}
+    assert not public & set(LEVELS)
 
 
 def test_imports_point_downwards() -> None:

@@ -16,7 +16,7 @@ from grokscope.experiments.scale import PAPER, QUICK, TINY, scales_of
 from grokscope.result import analytic_result
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweep.diagram import Cell
+from grokscope.sweeps.diagram import Cell
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from grokscope.experiments.deep import (
 from grokscope.experiments.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
 from grokscope.experiments.scale import MIXED, PAPER, QUICK
 from grokscope.result import RunResult
-from grokscope.run import execute
 from grokscope.spec import RunSpec
+from grokscope.training import execute
 
 STAGES = [  # step, train, test, corrupted: it memorises, finds the rule, and unlearns
     (1, 0.01, 0.01, 0.01),

@@ -10,8 +10,8 @@ import pytest
 from grokscope import Phase
 from grokscope.plots import draw_phase_diagram
 from grokscope.store import CellOutcome
-from grokscope.sweep.diagram import assemble, wilson_interval
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.diagram import assemble, wilson_interval
+from grokscope.sweeps.plan import Axis, Plan
 
 PLAN = Plan(
     "small",

@@ -3,7 +3,7 @@
 import pytest
 
 from grokscope.spec import RunSpec
-from grokscope.sweep import estimate
+from grokscope.sweeps import estimate
 
 
 def test_the_cost_of_a_few_large_networks_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grokscope import GrokscopeError, Ledger, LedgerRecorder, Measurement, RunSpec, make_dataset, run, training_events
 from grokscope.measure.ledger import NEVER
 from grokscope.phases import Phase, classify
-from grokscope.run import execute_stack
+from grokscope.training import execute_stack
 
 NAN = float("nan")
 

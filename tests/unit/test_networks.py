@@ -18,7 +18,7 @@ from grokscope.measure.spectrum import rank_correlation
 from grokscope.models import make_network, parameter_count
 from grokscope.models.transformer import Transformer
 from grokscope.result import Checkpoint
-from grokscope.run import execute, execute_stack
+from grokscope.training import execute, execute_stack
 
 NETWORKS: dict[str, dict[str, object]] = {
     "two layers": {"model.width": 24},

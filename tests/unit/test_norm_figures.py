@@ -9,7 +9,7 @@ from grokscope.experiments.distributions import largest_gap, live_ipr, share_bel
 from grokscope.experiments.minibatches import diagram_plan, phases_claim
 from grokscope.experiments.regions import GENERALISING, INVERTING, share_gain, share_of
 from grokscope.phases import Phase
-from grokscope.sweep.diagram import Cell, Panel
+from grokscope.sweeps.diagram import Cell, Panel
 
 
 def _panel(*outcomes: str | None) -> Panel:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grokscope import RunSpec, SpecError
 from grokscope.experiments.catalogue import SWEEPS
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 
 def plan_from(text: str, tmp_path: Path) -> Plan:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope.sweep.refine import Place, refine
+from grokscope.sweeps.refine import Place, refine
 
 # grokscope sweep fig3a --set task.modulus=43 --set model.width=200 --set training.steps=1000
 # grokscope phase-diagram fig3a --out fig3a_modest.csv; and of that the first eight columns

@@ -7,7 +7,7 @@ from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, TINY, scales_of
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 
 def test_the_papers_scale_changes_nothing() -> None:

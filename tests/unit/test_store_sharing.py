@@ -14,15 +14,15 @@ import pytest
 
 import grokscope as gs
 from grokscope.result import Checkpoint
-from grokscope.run import execute
-from grokscope.store import Claim, Condition
+from grokscope.store import Condition, LeaseAnswer
 from grokscope.store.owners import is_alive, owner_name
 from grokscope.store.schema import SCHEMA_VERSION, schema_version
+from grokscope.training import execute
 
 CLAIM = """
 import sys, time
 import grokscope as gs
-print(gs.Store(sys.argv[1]).claim(sys.argv[2]).value, flush=True)
+print(gs.Store(sys.argv[1]).lease(sys.argv[2]).value, flush=True)
 time.sleep(60)
 """
 
@@ -57,22 +57,22 @@ def test_one_process_gets_a_run_until_it_dies(store: gs.Store, tiny: gs.RunSpec)
     command = [sys.executable, "-c", CLAIM, str(store.path), tiny.run_id]
     first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None
-    assert first.stdout.readline() == "yours\n"
-    assert store.claim(tiny.run_id) is Claim.HELD
+    assert first.stdout.readline() == "granted\n"
+    assert store.lease(tiny.run_id) is LeaseAnswer.HELD
     assert store.running() == {tiny.run_id}
     first.kill()
     deadline = time.monotonic() + 10  # not yet waited for, it is a zombie: dead all the same
     while store.running():
         assert time.monotonic() < deadline
-    assert store.claim(tiny.run_id) is Claim.YOURS
+    assert store.lease(tiny.run_id) is LeaseAnswer.GRANTED
     first.communicate()
 
 
-def test_many_processes_claim_each_run_once(store: gs.Store) -> None:
+def test_many_processes_lease_each_run_once(store: gs.Store) -> None:
     code = (
         "import sys, grokscope as gs\n"
         "store = gs.Store(sys.argv[1])\n"
-        "print(*[i for i in range(50) if store.claim(f'{i:016x}').value == 'yours'], flush=True)\n"
+        "print(*[i for i in range(50) if store.lease(f'{i:016x}').value == 'granted'], flush=True)\n"
         "sys.stdin.read()\n"
     )
     processes = [
@@ -81,25 +81,25 @@ def test_many_processes_claim_each_run_once(store: gs.Store) -> None:
         )
         for _ in range(4)
     ]
-    claimed = []
+    leased = []
     for process in processes:
         assert process.stdout is not None
-        claimed += [int(word) for word in process.stdout.readline().split()]
+        leased += [int(word) for word in process.stdout.readline().split()]
     for process in processes:
         process.communicate()
-    assert sorted(claimed) == list(range(50))
+    assert sorted(leased) == list(range(50))
 
 
-def test_a_finished_run_cannot_be_claimed(store: gs.Store, tiny: gs.RunSpec) -> None:
-    assert store.claim(tiny.run_id) is Claim.YOURS
-    assert store.claim(tiny.run_id) is Claim.YOURS  # asking again is no harm
+def test_a_finished_run_cannot_be_leased(store: gs.Store, tiny: gs.RunSpec) -> None:
+    assert store.lease(tiny.run_id) is LeaseAnswer.GRANTED
+    assert store.lease(tiny.run_id) is LeaseAnswer.GRANTED  # asking again is no harm
     store.save(gs.run(tiny))
     assert store.running() == set()
-    assert store.claim(tiny.run_id) is Claim.DONE
+    assert store.lease(tiny.run_id) is LeaseAnswer.DONE
 
 
 def test_a_released_run_is_free(store: gs.Store, tiny: gs.RunSpec) -> None:
-    store.claim(tiny.run_id)
+    store.lease(tiny.run_id)
     store.renew(tiny.run_id)
     store.release(tiny.run_id)
     assert store.running() == set()
@@ -172,7 +172,7 @@ def test_a_damaged_checkpoint_is_as_none(store: gs.Store, tiny: gs.RunSpec) -> N
 
 
 def test_failures_are_kept_until_the_run_is_done(store: gs.Store, tiny: gs.RunSpec) -> None:
-    store.claim(tiny.run_id)
+    store.lease(tiny.run_id)
     store.save_failure(tiny, "ValueError: no", "Traceback …")
     (failure,) = store.failures()
     assert (failure.spec, failure.error, failure.traceback) == (tiny, "ValueError: no", "Traceback …")
@@ -187,7 +187,7 @@ def test_sweeps_know_their_cells(store: gs.Store, tiny: gs.RunSpec) -> None:
     result = gs.run(specs[1])
     store.save(result)
     store.save_failure(specs[2], "error", "trace")
-    store.claim(specs[3].run_id)
+    store.lease(specs[3].run_id)
     (sweep,) = store.sweeps()
     assert (sweep.name, sweep.definition, sweep.refined) == ("mine", {"some": "axes"}, True)
     cells = store.cells("mine")
@@ -269,7 +269,7 @@ def test_an_older_store_is_brought_up_to_date(store: gs.Store, tiny: gs.RunSpec,
     assert again.load(tiny.run_id).curve == result.curve
     assert again.sweeps() == []
     other = tiny.updated({"training.seed": 5})
-    assert again.claim(other.run_id) is Claim.YOURS
+    assert again.lease(other.run_id) is LeaseAnswer.GRANTED
     again.save(gs.run(other))
     assert len(again.all()) == 2
 

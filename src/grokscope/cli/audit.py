@@ -22,7 +22,7 @@ from grokscope.measure import Audit, audit_labels
 from grokscope.phases import Phase
 from grokscope.result import RunResult
 from grokscope.store import Store
-from grokscope.sweep.audits import SweepAudit, audit_sweep
+from grokscope.sweeps.audits import SweepAudit, audit_sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ from grokscope.engines import check_engine
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store
-from grokscope.sweep import Failed, Measured, run_all
+from grokscope.sweeps import Failed, Measured, run_all
 
 
 def demo(

@@ -14,8 +14,8 @@ from grokscope.errors import EngineError, GrokscopeError
 from grokscope.measure import Ledger, LedgerRecorder, training_events
 from grokscope.measure.ledger import NEVER
 from grokscope.result import RunResult, row_to_dict
-from grokscope.run import execute
 from grokscope.store import Store
+from grokscope.training import execute
 
 
 def dynamics(

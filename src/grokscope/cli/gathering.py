@@ -16,10 +16,10 @@ from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import check_engine
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweep import Failed, Finished, Measured, run_all
-from grokscope.sweep.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweep.local import sweep_engine
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps import Failed, Finished, Measured, run_all
+from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
+from grokscope.sweeps.local import sweep_engine
+from grokscope.sweeps.plan import Plan
 
 if TYPE_CHECKING:
     from grokscope.experiments.evidence import Needs

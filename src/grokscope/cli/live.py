@@ -16,10 +16,10 @@ from grokscope.cli.options import note
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
-from grokscope.sweep import Failed, Finished, Progress, Started
-from grokscope.sweep.diagram import DIVERGED, diagram_axes
-from grokscope.sweep.estimate import relative_cost
-from grokscope.sweep.plan import SEED, Plan
+from grokscope.sweeps import Failed, Finished, Progress, Started
+from grokscope.sweeps.diagram import DIVERGED, diagram_axes
+from grokscope.sweeps.estimate import relative_cost
+from grokscope.sweeps.plan import SEED, Plan
 
 FAILED, RUNNING, MISSING = "failed", "running", "missing"
 _COLORS = {phase.value: phase.color for phase in Phase} | {

@@ -10,7 +10,7 @@ from grokscope.cli.analysis import check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.cli.outputs import write_text
 from grokscope.store import Store
-from grokscope.sweep.diagram import phase_diagram as diagram_of
+from grokscope.sweeps.diagram import phase_diagram as diagram_of
 
 
 def phase_diagram(

@@ -9,10 +9,10 @@ from grokscope.cli.stopping import stop_on_request
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
-from grokscope.sweep import run_all
-from grokscope.sweep.diagram import wanted_places
-from grokscope.sweep.local import available_cores
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps import run_all
+from grokscope.sweeps.diagram import wanted_places
+from grokscope.sweeps.local import available_cores
+from grokscope.sweeps.plan import Plan
 
 FEWER_WITH_REFINE = "With --refine it will be fewer runs: how many shows only while it runs."
 

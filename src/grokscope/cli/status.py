@@ -10,8 +10,8 @@ from rich.table import Column, Table
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.phases import Phase
 from grokscope.store import Failure, Store, StoredSweep
-from grokscope.sweep.diagram import find_sweep, wanted_places
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.diagram import find_sweep, wanted_places
+from grokscope.sweeps.plan import Plan
 
 _SHOWN_FAILURES = 20
 

@@ -21,10 +21,10 @@ from grokscope.engines import check_engine
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweep.diagram import wanted_places
-from grokscope.sweep.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweep.local import sweep_engine
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.diagram import wanted_places
+from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
+from grokscope.sweeps.local import sweep_engine
+from grokscope.sweeps.plan import Plan
 
 _WHAT = "What to run"
 _HOW = "Running"

@@ -10,9 +10,9 @@ from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, Sto
 from grokscope.cli.progress import RunsProgress
 from grokscope.engines import check_engine
 from grokscope.errors import SpecError
-from grokscope.run import execute
 from grokscope.spec import RunSpec, field_of
 from grokscope.store import Store
+from grokscope.training import execute
 
 _RUNNING = "Running"
 

@@ -11,8 +11,8 @@ from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.plots import draw_phase_probabilities
 from grokscope.spec import RunSpec
-from grokscope.sweep.diagram import Cell, PhaseDiagram
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.diagram import Cell, PhaseDiagram
+from grokscope.sweeps.plan import Axis, Plan
 
 SEEDS = 20
 WEIGHT_DECAYS = (0, 5)

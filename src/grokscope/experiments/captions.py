@@ -5,7 +5,7 @@ from textwrap import fill
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Experiment
 from grokscope.spec import RunSpec
-from grokscope.sweep.diagram import PhaseDiagram
+from grokscope.sweeps.diagram import PhaseDiagram
 
 
 def command(experiment: Experiment, evidence: Evidence) -> str:

@@ -50,7 +50,7 @@ from grokscope.experiments import (
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import PAPER
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.plan import Plan
 
 _MODULES = (
     table1,

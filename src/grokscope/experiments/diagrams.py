@@ -5,7 +5,7 @@ from collections.abc import Callable
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Drawing
 from grokscope.plots import draw_phase_diagram
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.plan import Plan
 
 
 def drawing_of(plan: Plan, *, accuracies: bool = False) -> Callable[[Evidence], Drawing]:

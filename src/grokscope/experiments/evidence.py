@@ -9,8 +9,8 @@ from grokscope.experiments.scale import Scale
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
-from grokscope.sweep.diagram import PhaseDiagram, assemble, wanted_places
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
+from grokscope.sweeps.plan import Plan
 
 _KEPT = 24  # networks that are read once and used by several panels
 

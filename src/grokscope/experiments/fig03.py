@@ -14,7 +14,7 @@ from grokscope.experiments.regions import GENERALISING, INVERTING, Region, bound
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 DATA_FRACTIONS = Axis.over("task.data_fraction", (round(0.1 + 0.05 * i, 2) for i in range(17)))
 CORRUPTIONS = Axis.over("task.corruption", (round(0.05 * i, 2) for i in range(19)))

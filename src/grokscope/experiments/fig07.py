@@ -21,7 +21,7 @@ from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 DECAY = "optimizer.weight_decay"
 _SEEDS = 3

@@ -12,7 +12,7 @@ from grokscope.experiments.fig07 import MORE_MLP
 from grokscope.experiments.scale import Scale
 from grokscope.plots import draw_phase_diagrams
 from grokscope.result import RunResult
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 _PARAMETERIZATION = "model.parameterization"
 # The weight decay with which Figure 7's network inverts fully, so the standard panel is one of that figure.

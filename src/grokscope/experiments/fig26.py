@@ -11,7 +11,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 BASE = RunSpec().updated({"training.loss": "cross-entropy"})
 # The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 all of it; dropout 0.6 still

@@ -10,7 +10,7 @@ from grokscope.experiments.regions import GENERALISING, INVERTING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 BASE = RunSpec().updated({"model.activation": "relu"})
 DECAYS = (0, 5, 15, 20)  # those of Figure 3, as the paper states none

@@ -9,7 +9,7 @@ from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 WIDTH = 5000
 DECAYS = (0, 15)  # of Figure 3's: none, and the one with which most networks generalise there

@@ -10,7 +10,7 @@ from grokscope.experiments.fig29 import DECAYS, WIDTH
 from grokscope.experiments.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 WIDE = Plan(
     "fig30",

@@ -11,7 +11,7 @@ from grokscope.experiments.regions import GENERALISING, agreement
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_spectra
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.plan import Plan
 
 DECAYS = (0, 5, 15, 20)
 MULTIPLICATION = Plan("fig31", RunSpec().updated({"task.operation": "multiply"}), ADDITION.axes)

@@ -12,7 +12,7 @@ from grokscope.experiments.regions import INVERTING, share_gain
 from grokscope.phases import GUESSING_MARGIN, HIGH_ACCURACY, Phase
 from grokscope.plots import draw_curves
 from grokscope.spec import Norm, RunSpec
-from grokscope.sweep.plan import Axis, Plan
+from grokscope.sweeps.plan import Axis, Plan
 
 # ---- diagrams ---------------------------------------------------------------------------------------------------
 

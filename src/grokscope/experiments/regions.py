@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
-from grokscope.sweep.diagram import Panel, PhaseDiagram
+from grokscope.sweeps.diagram import Panel, PhaseDiagram
 
 INVERTING = (Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
 GENERALISING = (Phase.COEXISTENCE, *INVERTING)

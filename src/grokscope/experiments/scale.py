@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
-from grokscope.sweep.plan import GRID, SEED, Axis, Plan
+from grokscope.sweeps.plan import GRID, SEED, Axis, Plan
 
 PAPER_WIDTH = 500
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from grokscope.measure import Audit
 from grokscope.plots.files import STYLE
 from grokscope.plots.phase_diagram import ValueMap, draw_phase_diagram
-from grokscope.sweep.audits import SweepAudit
+from grokscope.sweeps.audits import SweepAudit
 
 _LINES = {  # score → colour, line; what lies upon each other is told apart by the gaps of the upper line
     "margin": ("#0072B2", "-"),

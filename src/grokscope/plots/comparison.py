@@ -10,7 +10,7 @@ from grokscope.plots.files import STYLE
 from grokscope.plots.phase_diagram import axis_label, draw_phases, label_ticks, panel_title, phase_handles
 from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
-from grokscope.sweep.diagram import PhaseDiagram
+from grokscope.sweeps.diagram import PhaseDiagram
 
 
 def draw_phase_diagrams(

@@ -18,8 +18,8 @@ from matplotlib.patches import Patch, Rectangle
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
-from grokscope.sweep.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
-from grokscope.sweep.plan import Axis
+from grokscope.sweeps.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
+from grokscope.sweeps.plan import Axis
 
 _PANELS_ABREAST = 6
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits

@@ -13,8 +13,8 @@ from matplotlib.patches import Patch
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.phase_diagram import axis_label, field_label
-from grokscope.sweep.diagram import Cell, PhaseDiagram
-from grokscope.sweep.plan import GRID
+from grokscope.sweeps.diagram import Cell, PhaseDiagram
+from grokscope.sweeps.plan import GRID
 
 FloatArray = npt.NDArray[np.float64]
 _HATCHED: dict[str, Any] = {"edgecolor": "0.25", "linewidth": 0}

@@ -4,9 +4,9 @@ from grokscope.store.files import array_bytes
 from grokscope.store.store import (
     DEFAULT_STORE,
     CellOutcome,
-    Claim,
     Condition,
     Failure,
+    LeaseAnswer,
     Store,
     StoredRun,
     StoredSweep,
@@ -15,9 +15,9 @@ from grokscope.store.store import (
 __all__ = [
     "DEFAULT_STORE",
     "CellOutcome",
-    "Claim",
     "Condition",
     "Failure",
+    "LeaseAnswer",
     "Store",
     "StoredRun",
     "StoredSweep",

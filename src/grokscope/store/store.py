@@ -110,10 +110,10 @@ class Condition:
     value: object
 
 
-class Claim(Enum):
-    """What a process hears that wants to work on a run."""
+class LeaseAnswer(Enum):
+    """What the store answers a process that asks for a lease on a run."""
 
-    YOURS = "yours"
+    GRANTED = "granted"
     HELD = "held"  # somebody else is working on it
     DONE = "done"
 
@@ -264,20 +264,20 @@ class Store:
 
     # ---- runs under way -----------------------------------------------------------------------------------------
 
-    def claim(self, run_id: str, *, weights: bool = False) -> Claim:
+    def lease(self, run_id: str, *, weights: bool = False) -> LeaseAnswer:
         """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies.
 
         With `weights`, a run that is stored without them is to be done again.
         """
-        with _as_store_error(f"cannot claim run {run_id} in the store {self.path}"), self._transaction(durable=False):
+        with _as_store_error(f"cannot lease run {run_id} in the store {self.path}"), self._transaction(durable=False):
             done = "SELECT 1 FROM runs WHERE run_id = ? AND (has_weights OR NOT ? OR status = 'diverged')"
             if self._index.execute(done, (run_id, weights)).fetchone():
-                return Claim.DONE
+                return LeaseAnswer.DONE
             lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
             if lease and lease[0] != owner_name() and is_alive(*lease):
-                return Claim.HELD
+                return LeaseAnswer.HELD
             self._index.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (run_id, *_lease()))
-            return Claim.YOURS
+            return LeaseAnswer.GRANTED
 
     def renew(self, run_id: str) -> None:
         """Say that this process is still at work on a run."""

@@ -1,4 +1,4 @@
-"""What a worker process does: claim runs in the store, go on from their checkpoints, and save the results itself."""
+"""What a worker process does: lease runs in the store, go on from their checkpoints, and save the results itself."""
 
 import ctypes
 import multiprocessing
@@ -16,10 +16,9 @@ from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import StoreError
 from grokscope.measure import Measurement, NeuronSpectra
 from grokscope.result import Checkpoint, RunResult
-from grokscope.run import execute, execute_stack
 from grokscope.spec import RunSpec
-from grokscope.store import Claim, Store
-from grokscope.sweep.events import (
+from grokscope.store import LeaseAnswer, Store
+from grokscope.sweeps.messages import (
     Failed,
     Finished,
     Held,
@@ -31,6 +30,7 @@ from grokscope.sweep.events import (
     Stopped,
     StoreBroken,
 )
+from grokscope.training import execute, execute_stack
 
 CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
@@ -98,38 +98,38 @@ class Worker:
         self._pipe, self._stop, self._store = pipe, stop, store
         self._engine, self._device, self._weights = engine, device, weights
         self._reported: dict[int, float] = {}  # when a run's measurement was reported last
-        self._claimed: list[Task] = []
+        self._leased: list[Task] = []
         self._saved = self._renewed = 0.0
 
     def take(self, tasks: list[Task]) -> None:
         """Do these runs, as many at once as the engine can."""
         at_once = runs_that_fit(tasks[0][1], self._device) if self._engine == "stacked" else 1
         for first in range(0, len(tasks), at_once):
-            self._claim(tasks[first : first + at_once])
+            self._lease(tasks[first : first + at_once])
             try:
                 # Together they have to be at the same step.
-                starts = {index: self._store.load_checkpoint(spec.run_id) for index, spec in self._claimed}
-                ordered = sorted(self._claimed, key=lambda task: _step(starts[task[0]]))
+                starts = {index: self._store.load_checkpoint(spec.run_id) for index, spec in self._leased}
+                ordered = sorted(self._leased, key=lambda task: _step(starts[task[0]]))
                 for _, group in groupby(ordered, key=lambda task: _step(starts[task[0]])):
                     self._run_together(list(group), starts)
             except _StopRequested:
-                for index, spec in self._claimed:
+                for index, spec in self._leased:
                     self._store.release(spec.run_id)
                     _say(self._pipe, Stopped(index))
                 for index, _ in tasks[first + at_once :]:
                     _say(self._pipe, Stopped(index))
                 return
 
-    def _claim(self, tasks: list[Task]) -> None:
-        self._claimed = []
+    def _lease(self, tasks: list[Task]) -> None:
+        self._leased = []
         for index, spec in tasks:
-            match self._store.claim(spec.run_id, weights=self._weights):
-                case Claim.HELD:
+            match self._store.lease(spec.run_id, weights=self._weights):
+                case LeaseAnswer.HELD:
                     _say(self._pipe, Held(index))
-                case Claim.DONE if run := self._store.find(spec.run_id):
+                case LeaseAnswer.DONE if run := self._store.find(spec.run_id):
                     _say(self._pipe, Finished(index, run.phase, run.seconds))
                 case _:
-                    self._claimed.append((index, spec))
+                    self._leased.append((index, spec))
                     _say(self._pipe, Started(index))
         self._saved = self._renewed = time.monotonic()
 
@@ -155,7 +155,7 @@ class Worker:
             self._answer(Finished(index, result.phase, result.seconds))
 
     def _answer(self, event: Finished | Failed) -> None:
-        self._claimed = [task for task in self._claimed if task[0] != event.index]
+        self._leased = [task for task in self._leased if task[0] != event.index]
         _say(self._pipe, event)
 
     def _execute(self, tasks: list[Task], starts: Sequence[Checkpoint | None]) -> list[RunResult]:
@@ -194,7 +194,7 @@ class Worker:
                 self._store.save_checkpoint(run_id, checkpoint(i))
             self._saved = now
         if now - self._renewed >= RENEW_SECONDS:
-            for _, spec in self._claimed:
+            for _, spec in self._leased:
                 self._store.renew(spec.run_id)
             self._renewed = now
         if self._stop.value:

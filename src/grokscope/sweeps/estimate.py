@@ -15,7 +15,7 @@ from grokscope.engines import (
 from grokscope.measure import Measurement, neuron_spectra
 from grokscope.models import parameter_count
 from grokscope.spec import RunSpec, TrainingSpec
-from grokscope.sweep.local import MOST_STACKED
+from grokscope.sweeps.local import MOST_STACKED
 from grokscope.tasks import make_dataset
 
 SAMPLES = 12

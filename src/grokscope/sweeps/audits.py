@@ -13,7 +13,7 @@ import numpy.typing as npt
 from grokscope.errors import StoreError
 from grokscope.measure import audit_labels
 from grokscope.store import CellOutcome, Store
-from grokscope.sweep.diagram import PhaseDiagram, cells_of_places, diagram_axes, phase_diagram
+from grokscope.sweeps.diagram import PhaseDiagram, cells_of_places, diagram_axes, phase_diagram
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from grokscope.errors import StoreError, did_you_mean
 from grokscope.phases import Phase
 from grokscope.store import CellOutcome, Store, StoredSweep
-from grokscope.sweep.plan import SEED, Axis, Plan
-from grokscope.sweep.refine import Place, refine
+from grokscope.sweeps.plan import SEED, Axis, Plan
+from grokscope.sweeps.refine import Place, refine
 
 DIVERGED = "diverged"
 OUTCOMES = (*(phase.value for phase in Phase), DIVERGED)

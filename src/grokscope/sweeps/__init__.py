@@ -1,6 +1,6 @@
 """Many runs: which ones, where they run, and what they show together."""
 
-from grokscope.sweep.events import Failed, Finished, Measured, Progress, Started
-from grokscope.sweep.local import run_all
+from grokscope.sweeps.local import run_all
+from grokscope.sweeps.messages import Failed, Finished, Measured, Progress, Started
 
 __all__ = ["Failed", "Finished", "Measured", "Progress", "Started", "run_all"]

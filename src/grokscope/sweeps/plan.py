@@ -30,7 +30,7 @@ from typing import Any, TypeGuard
 
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec, field_of, value_from_text
-from grokscope.sweep.formula import Formula
+from grokscope.sweeps.formula import Formula
 
 MOST_RUNS = 1_000_000
 SEED = "training.seed"

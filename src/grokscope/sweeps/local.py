@@ -6,7 +6,7 @@ for event in run_all(specs, store):
         case Finished(index, phase, seconds): ...
         case Failed(index, error): ...
 
-A worker claims a run in the store, goes on from its checkpoint if there is one, and saves the result itself: what
+A worker leases a run in the store, goes on from its checkpoint if there is one, and saves the result itself: what
 it has saved is safe whatever happens to this process. Processes that share a store never do the same run twice.
 """
 
@@ -29,8 +29,8 @@ from grokscope.engines import stack_key
 from grokscope.errors import GrokscopeError, StoreError
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweep.events import Failed, Finished, Held, Progress, Ready, Started, Stopped, StoreBroken
-from grokscope.sweep.worker import PARENTS_SIGNALS, work
+from grokscope.sweeps.messages import Failed, Finished, Held, Progress, Ready, Started, Stopped, StoreBroken
+from grokscope.sweeps.worker import PARENTS_SIGNALS, work
 
 MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have done anything
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
