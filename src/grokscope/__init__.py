@@ -7,6 +7,7 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
+from grokscope.extension import ExtensionError
 from grokscope.measure import (
     Ablations,
     Audit,
@@ -14,10 +15,12 @@ from grokscope.measure import (
     LedgerRecorder,
     LogitTable,
     Measurement,
+    Moment,
     NeuronSpectra,
     NeuronWaves,
     Pruning,
     PruningCurve,
+    Row,
     TrainingEvents,
     ablate,
     audit_labels,
@@ -31,43 +34,66 @@ from grokscope.measure import (
     pruning_orders,
     training_events,
 )
-from grokscope.models import analytic_weights, initial_weights, pruned
+from grokscope.models import MLP, HiddenLayer, Network, Neurons, Transformer, analytic_weights, initial_weights, pruned
+from grokscope.optimizers import SGD, Adam, AdamW, Optimizer
 from grokscope.phases import Phase, classify
+from grokscope.randomness import normal
+from grokscope.regularizers import Regularizer
 from grokscope.result import RunResult
-from grokscope.spec import ModelSpec, OptimizerSpec, RunSpec, TaskSpec, TrainingSpec
+from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
-from grokscope.tasks import Dataset, make_dataset
+from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
 from grokscope.training import execute as run
+from grokscope.waves import Waves
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "MLP",
+    "SGD",
     "Ablations",
+    "Adam",
+    "AdamW",
     "Audit",
+    "Corruption",
     "Dataset",
     "EngineError",
+    "Examples",
+    "ExtensionError",
     "GrokscopeError",
+    "HiddenLayer",
     "Ledger",
     "LedgerRecorder",
     "LogitTable",
     "Measurement",
     "ModelSpec",
+    "ModularTask",
+    "Moment",
+    "Network",
     "NeuronSpectra",
     "NeuronWaves",
+    "Neurons",
+    "Optimizer",
     "OptimizerSpec",
     "Phase",
     "Pruning",
     "PruningCurve",
+    "Regularizer",
+    "RegularizerSpec",
+    "Row",
     "RunResult",
     "RunSpec",
     "SpecError",
     "Store",
     "StoreError",
     "SweepAudit",
+    "Task",
     "TaskSpec",
     "TrainingEvents",
     "TrainingSpec",
+    "Transformer",
+    "Waves",
     "ablate",
     "analytic_weights",
     "audit_labels",
@@ -80,6 +106,7 @@ __all__ = [
     "measure_pruning",
     "neuron_spectra",
     "neuron_waves",
+    "normal",
     "output_waves",
     "pruned",
     "pruning_curves",

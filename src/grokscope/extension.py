@@ -143,7 +143,9 @@ def load_class(text: str, base: type[T]) -> type[T]:
         )
     if inspect.isabstract(found):
         missing = ", ".join(f"{name}()" for name in sorted(found.__abstractmethods__))
-        raise ExtensionError(f"{reference.place}:{reference.name} lacks {missing}, which every subclass of {public_name(base)} has")
+        raise ExtensionError(
+            f"{reference.place}:{reference.name} lacks {missing}, which every subclass of {public_name(base)} has"
+        )
     return found
 
 

@@ -1,10 +1,10 @@
 """What is added to the loss, or done to it: nothing, or a user's own.
 
-    class NormPenalty(Regularizer):
-        strength: float = 0.001
+class NormPenalty(Regularizer):
+    strength: float = 0.001
 
-        def penalty(self, weights):
-            return self.strength * sum(array.square().sum() for array in weights.values())
+    def penalty(self, weights):
+        return self.strength * sum(array.square().sum() for array in weights.values())
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ Each stage adds fields to `RunResult`; a stored run is read back as one.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
-from grokscope.measure import Measurement, NeuronSpectra, measure_network, neuron_spectra
-from grokscope.models import Weights, analytic_weights, attention_patterns, make_network
+from grokscope.measure import NeuronSpectra, Row, measure_network, neuron_spectra
+from grokscope.models import Weights, analytic_weights
 from grokscope.phases import Phase, classify
 from grokscope.spec import RunSpec
-from grokscope.tasks import Dataset, make_dataset
+from grokscope.tasks import Dataset
 
 if TYPE_CHECKING:
-    from grokscope.models.network import Network
+    from grokscope.models.module import NetworkModule
 
 Status = Literal["finished", "diverged"]
 
@@ -38,8 +38,8 @@ class RunResult:
     diverged_step: int | None  # the first step at which a loss was not a finite number
     weights: Weights | None  # of the final network; None if they were not kept
     # measurements
-    curve: tuple[Measurement, ...]
-    neurons: NeuronSpectra | None  # at the input of the final network; None if it diverged
+    curve: tuple[Row, ...]
+    neurons: NeuronSpectra | None  # at the input of the final network; None if it diverged or there are no waves
     outputs: NeuronSpectra | None  # at its output; None too for a two-layer network, whose `neurons` have both ends
     # phases
     phase: Phase | None  # None if it diverged
@@ -50,17 +50,21 @@ class RunResult:
         return self.spec.run_id
 
     @property
-    def final(self) -> Measurement:
+    def final(self) -> Row:
         """The last row of the curve."""
         return self.curve[-1]
 
     def dataset(self) -> Dataset:
         """The data the network was trained on, made again from the spec."""
-        return make_dataset(self.spec.task, self.spec.training.seed, self.spec.training.seeding)
+        return self.spec.dataset()
 
-    def module(self) -> "Network":
+    def resolved(self) -> "RunResult":
+        """The same with all code that its spec names imported: a stored run that uses a user's own comes without."""
+        return replace(self, spec=self.spec.resolved())
+
+    def module(self) -> "NetworkModule":
         """The trained network as a torch module, in evaluation mode."""
-        return make_network(self.spec.model, self.trained_weights()).eval()
+        return self.spec.resolved().model.module(self.trained_weights()).eval()
 
     def trained_weights(self) -> Weights:
         """The weights of the final network, or an error that says how to get them."""
@@ -74,12 +78,12 @@ class RunResult:
 
     def attention(self, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
         """How a Transformer's heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
-        model, p = self.spec.model, self.spec.task.modulus
-        if model.kind != "transformer":
-            raise GrokscopeError(f"run {self.run_id} has no attention: model.kind = {model.kind!r}")
-        if not all(0 <= token < p for token in pair):
-            raise GrokscopeError(f"the pair {pair} is not allowed: m and n are 0 … {p - 1}")
-        return attention_patterns(model, self.trained_weights(), pair)
+        spec = self.spec.resolved()
+        if not spec.model.has_attention:
+            raise GrokscopeError(f"run {self.run_id} has no attention: model.kind = {spec.model.kind!r}")
+        if not all(0 <= token < spec.task.inputs.vocabulary for token in pair):
+            raise GrokscopeError(f"the pair {pair} is not allowed: m and n are 0 … {spec.task.inputs.vocabulary - 1}")
+        return spec.model.attention(self.trained_weights(), pair)
 
     @property
     def outcome(self) -> str:
@@ -106,7 +110,7 @@ class RunResult:
             )
         words[-1] += "."
         if row.dead_neurons:
-            words.append(f"{row.dead_neurons} of {self.spec.model.neurons} neurons are dead.")
+            words.append(f"{row.dead_neurons} of {self.spec.model.neuron_count} neurons are dead.")
         return " ".join(words)
 
     def to_dict(self) -> dict[str, object]:
@@ -133,8 +137,8 @@ def analytic_result(modulus: int = 97, width: int = 500, seed: int = 0) -> RunRe
     fields = {"task.modulus": modulus, "model.width": width, "training.steps": 1, "training.seed": seed}
     spec = RunSpec().updated(fields)
     weights = analytic_weights(modulus, width, seed)
-    dataset = make_dataset(spec.task, seed)
-    row = replace(measure_network(make_network(spec.model, weights), dataset), step=1)
+    dataset = spec.dataset()
+    row = Row({**measure_network(spec.model.module(weights), dataset), "step": 1})
     return RunResult(
         spec=spec,
         engine="analytic",
@@ -143,7 +147,7 @@ def analytic_result(modulus: int = 97, width: int = 500, seed: int = 0) -> RunRe
         diverged_step=None,
         weights=weights,
         curve=(row,),
-        neurons=neuron_spectra(weights),
+        neurons=neuron_spectra(spec.model, weights, spec.task),
         outputs=None,
         phase=classify(row.train_accuracy, row.test_accuracy, dataset.corruption, row.test_accuracy),
     )
@@ -154,11 +158,11 @@ class Checkpoint:
     """A run under way: enough to go on exactly as if it had not been interrupted."""
 
     state: TrainingState
-    curve: tuple[Measurement, ...]
+    curve: tuple[Row, ...]
     seconds: float  # that the run has taken so far
     engine: str  # another one would go on with other rounding
 
 
-def row_to_dict(row: Measurement) -> dict[str, float | int | None]:
+def row_to_dict(row: Row) -> dict[str, float | int | None]:
     """A row of a curve for JSON, which has no NaN and no infinity."""
-    return {key: value if math.isfinite(value) else None for key, value in asdict(row).items()}
+    return {key: value if math.isfinite(value) else None for key, value in row.items()}

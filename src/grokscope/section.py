@@ -126,7 +126,9 @@ class Unresolved(KindSection):
 
     def describe(self) -> str:
         """In a few words, for tables and titles."""
-        return ", ".join([short_name(self.kind), *(f"{name} {value}" for name, value in (self.model_extra or {}).items())])
+        return ", ".join(
+            [short_name(self.kind), *(f"{name} {value}" for name, value in (self.model_extra or {}).items())]
+        )
 
     def needed(self) -> ExtensionError:
         """The error for asking it to do something."""

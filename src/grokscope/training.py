@@ -25,12 +25,11 @@ from grokscope.engines import (
     make_engine,
     make_stacked_engine,
 )
-from grokscope.measure import Measurement, NeuronSpectra, neuron_spectra, output_spectra, take_measurement
+from grokscope.measure import Moment, NeuronSpectra, Row, measurements_called, output_spectra, take_row
 from grokscope.models import Evaluation, Weights
 from grokscope.phases import Phase, classify
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec, TrainingSpec
-from grokscope.tasks import make_dataset
 
 PAUSE_SECONDS = 0.5  # the longest that training goes on before somebody may look at it, if a step is not longer
 
@@ -40,7 +39,7 @@ def execute(
     *,
     engine: str = "auto",
     device: str = "cpu",
-    on_measurement: Callable[[Measurement, NeuronSpectra], None] | None = None,
+    on_measurement: Callable[[Row, NeuronSpectra | None], None] | None = None,
     on_evaluation: Callable[[int, Evaluation, Evaluation], None] | None = None,
     start: Checkpoint | None = None,
     on_pause: Callable[[Callable[[], Checkpoint]], None] | None = None,
@@ -72,12 +71,12 @@ def execute(
         if record.diverged_step is not None:
             break
         if record.is_due(trainer.step):
-            train_set = trainer.evaluate(record.dataset.train_pairs, record.dataset.train_labels)
-            test_set = trainer.evaluate(record.dataset.test_pairs, record.dataset.test_labels)
+            train_set = trainer.evaluate(record.dataset.train_inputs, record.dataset.train_labels)
+            test_set = trainer.evaluate(record.dataset.test_inputs, record.dataset.test_labels)
             if on_evaluation is not None:
                 on_evaluation(trainer.step, train_set, test_set)
             record.measure(trainer.step, float(losses[-1]), trainer.weights(), train_set, test_set)
-            if on_measurement is not None and record.spectra is not None:
+            if on_measurement is not None:
                 on_measurement(record.curve[-1], record.spectra)
         if on_pause is not None and trainer.step < spec.training.steps:
             on_pause(lambda: record.checkpoint(trainer.state(), time.perf_counter() - started, trainer.name))
@@ -88,7 +87,7 @@ def execute_stack(
     specs: Sequence[RunSpec],
     *,
     device: str = "cpu",
-    on_measurement: Callable[[int, Measurement, NeuronSpectra], None] | None = None,
+    on_measurement: Callable[[int, Row, NeuronSpectra | None], None] | None = None,
     on_evaluation: Callable[[int, int, Evaluation, Evaluation], None] | None = None,
     starts: Sequence[Checkpoint | None] | None = None,
     on_pause: Callable[[Callable[[int], Checkpoint]], None] | None = None,
@@ -121,9 +120,8 @@ def execute_stack(
                 if on_evaluation is not None:
                     on_evaluation(i, trainer.step, train_set, test_set)
                 records[i].measure(trainer.step, float(losses[-1, i]), trainer.weights(i), train_set, test_set)
-                spectra = records[i].spectra
-                if on_measurement is not None and spectra is not None:
-                    on_measurement(i, records[i].curve[-1], spectra)
+                if on_measurement is not None:
+                    on_measurement(i, records[i].curve[-1], records[i].spectra)
         if on_pause is not None and trainer.step < specs[0].training.steps:
             on_pause(lambda i: records[i].checkpoint(trainer.state(i), share(), trainer.name))
     return [record.result(trainer.weights(i), share(), trainer.name) for i, record in enumerate(records)]
@@ -134,8 +132,9 @@ class _Record:
 
     def __init__(self, spec: RunSpec, start: Checkpoint | None) -> None:
         self.spec = spec
-        self.dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
-        self.curve: list[Measurement] = list(start.curve) if start else []
+        self.dataset = spec.dataset()
+        self.curve: list[Row] = list(start.curve) if start else []
+        self._measurements = measurements_called(spec.training.measurements)
         self.spectra: NeuronSpectra | None = None
         self.diverged_step: int | None = None
         self._measured_steps = set(spec.training.measured_steps())
@@ -152,8 +151,9 @@ class _Record:
         self, step: int, train_loss: float, weights: Weights, train_set: Evaluation, test_set: Evaluation
     ) -> None:
         """Add a row to the curve."""
-        self.spectra = neuron_spectra(weights, self.spec.task.operation)
-        self.curve.append(take_measurement(step, train_loss, train_set, test_set, weights, self.spectra, self.dataset))
+        moment = Moment(step, train_loss, self.spec.model, weights, train_set, test_set, self.dataset)
+        self.curve.append(take_row(moment, self._measurements))
+        self.spectra = moment.spectra
 
     def checkpoint(self, state: TrainingState, seconds: float, engine: str) -> Checkpoint:
         return Checkpoint(state, tuple(self.curve), seconds, engine)
@@ -172,7 +172,7 @@ class _Record:
             weights=weights,
             curve=tuple(self.curve),
             neurons=self.spectra if finished else None,
-            outputs=output_spectra(weights, self.spec.task.operation) if finished else None,
+            outputs=output_spectra(self.spec.model, weights, self.spec.task) if finished else None,
             phase=self._phase() if finished else None,
         )
 

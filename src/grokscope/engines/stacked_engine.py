@@ -20,7 +20,7 @@ from grokscope.engines.state import TrainingState
 from grokscope.engines.torch_engine import available_device, dropout_bits, optimizer_of, reproducible_arithmetic
 from grokscope.errors import EngineError
 from grokscope.models import Evaluation, Weights, is_statistic, make_network
-from grokscope.models.module import check_forward, losses_per_example, to_numpy
+from grokscope.models.module import check_forward, to_numpy
 from grokscope.optimizers import Optimizer
 from grokscope.randomness import dropout_scale, dropout_threshold
 from grokscope.section import field_info

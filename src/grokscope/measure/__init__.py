@@ -6,7 +6,16 @@ from grokscope.measure.curve import measure_network
 from grokscope.measure.events import TrainingEvents, training_events
 from grokscope.measure.ledger import Ledger, LedgerRecorder
 from grokscope.measure.logits import LogitTable, measure_logits
-from grokscope.measure.measurement import BUILT_IN, COLUMNS, WHOLE_NUMBERS, Measurement, Moment, Row, measurements_called, take_row
+from grokscope.measure.measurement import (
+    BUILT_IN,
+    COLUMNS,
+    WHOLE_NUMBERS,
+    Measurement,
+    Moment,
+    Row,
+    measurements_called,
+    take_row,
+)
 from grokscope.measure.pruning import (
     BAND,
     ORDERS,
@@ -24,21 +33,20 @@ __all__ = [
     "BAND",
     "BUILT_IN",
     "COLUMNS",
-    "WHOLE_NUMBERS",
-    "Moment",
-    "Row",
-    "measurements_called",
     "ORDERS",
+    "WHOLE_NUMBERS",
     "Ablations",
     "Audit",
     "Ledger",
     "LedgerRecorder",
     "LogitTable",
     "Measurement",
+    "Moment",
     "NeuronSpectra",
     "NeuronWaves",
     "Pruning",
     "PruningCurve",
+    "Row",
     "TrainingEvents",
     "WaveSummary",
     "ablate",
@@ -46,6 +54,7 @@ __all__ = [
     "measure_logits",
     "measure_network",
     "measure_pruning",
+    "measurements_called",
     "neuron_spectra",
     "neuron_waves",
     "output_spectra",

@@ -23,7 +23,7 @@ from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
 from grokscope.measure.analytic_family import has_family, nearest_member
 from grokscope.measure.behaviour import Behaviour, behaviour_from, behaviour_of
-from grokscope.measure.progress_measures import Logits, excluded_logits, restricted_logits
+from grokscope.measure.progress_measures import excluded_logits, restricted_logits
 from grokscope.measure.spectrum import neuron_spectra
 from grokscope.models import Evaluation, Loss, Network, Neurons, Weights
 from grokscope.tasks import Dataset, waves_of

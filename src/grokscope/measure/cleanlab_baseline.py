@@ -2,9 +2,8 @@
 
 import numpy as np
 
+from grokscope.arrays import FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.arrays import FloatArray
-from grokscope.arrays import Int64Array
 
 METHODS = ("self_confidence", "normalized_margin")
 

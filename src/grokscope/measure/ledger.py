@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.models import Evaluation
 from grokscope.arrays import Int64Array
+from grokscope.models import Evaluation
 from grokscope.tasks import Dataset
 
 NEVER = -1  # in place of a step

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import FloatArray
-from grokscope.arrays import Int64Array
+from grokscope.arrays import FloatArray, Int64Array
 from grokscope.models import Loss
 from grokscope.tasks import Dataset, Inputs
 

@@ -1,12 +1,12 @@
 """What is measured of a network at a step, and what each measurement is: its columns, and how they are computed.
 
-    class EffectiveRank(Measurement):
-        columns = ("effective_rank",)
+class EffectiveRank(Measurement):
+    columns = ("effective_rank",)
 
-        def measure(self, moment):
-            singular = np.linalg.svd(moment.weights["W"], compute_uv=False)
-            shares = singular / singular.sum()
-            return {"effective_rank": float(np.exp(-(shares * np.log(shares)).sum()))}
+    def measure(self, moment):
+        singular = np.linalg.svd(moment.weights["W"], compute_uv=False)
+        shares = singular / singular.sum()
+        return {"effective_rank": float(np.exp(-(shares * np.log(shares)).sum()))}
 """
 
 import math
@@ -167,7 +167,11 @@ def measurements_called(references: Sequence[str]) -> list[Measurement]:
     taken = set(COLUMNS)
     for reference, measurement in zip(references, own, strict=True):
         columns = getattr(measurement, "columns", None)
-        if not isinstance(columns, tuple) or not columns or not all(isinstance(c, str) and c.isidentifier() for c in columns):
+        if (
+            not isinstance(columns, tuple)
+            or not columns
+            or not all(isinstance(c, str) and c.isidentifier() for c in columns)
+        ):
             raise ExtensionError(f"{reference}: columns must be a tuple of names, and are {columns!r}")
         if twice := taken & set(columns):
             raise ExtensionError(f"{reference}: there is a column {min(twice)!r} already; call yours something else")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from grokscope.arrays import FloatArray
 from grokscope.models import Network, Neurons, Weights
 from grokscope.tasks import Task
-from grokscope.waves import Basis, Waves
+from grokscope.waves import Basis
 
 
 def inverse_participation_ratio(spectra: FloatArray) -> FloatArray:

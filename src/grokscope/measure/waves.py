@@ -164,7 +164,9 @@ def output_waves(network: Network, weights: Weights, task: Task) -> NeuronWaves 
     first = network.input_neurons(weights)
     if neurons is None or spectra is None:
         return None
-    if first is not None and any(np.shares_memory(own, other) for own in neurons.vectors.values() for other in first.vectors.values()):
+    if first is not None and any(
+        np.shares_memory(own, other) for own in neurons.vectors.values() for other in first.vectors.values()
+    ):
         return None
     return _waves(neurons, spectra, waves_of(task))
 

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from grokscope.models.network import HiddenLayer, Network, Neurons, letters
 from grokscope.models.weights import NORM_EPSILON, FloatVectors, Weights, idle_norm
 from grokscope.randomness import normal
-from grokscope.tasks import InputShape, Inputs, Seeding, Task
+from grokscope.tasks import Inputs, InputShape, Seeding, Task
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -116,9 +116,7 @@ class Network(KindSection):
 
     def why_not_ablatable(self) -> str | None:
         """Why its neurons cannot be replaced by waves, in words; None if they can."""
-        return (
-            f"ablations need a two-layer network, whose neurons have U, V and W; this one is {self.describe()}"
-        )
+        return f"ablations need a two-layer network, whose neurons have U, V and W; this one is {self.describe()}"
 
     def attention(self, weights: Weights, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
         """How heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
@@ -158,6 +156,11 @@ class Network(KindSection):
     def norm_curves(self) -> dict[str, str]:
         """Which norms a picture of its training shows, and how they are called there."""
         return {"norm_u": "‖U‖", "norm_v": "‖V‖", "norm_w": "‖W‖"}
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether `attention` has something to show."""
+        return type(self).attention is not Network.attention
 
     @property
     def dropout_probability(self) -> float:

@@ -3,7 +3,6 @@
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from grokscope.engines import TrainingState
-from grokscope.measure import Measurement
+from grokscope.measure import COLUMNS, WHOLE_NUMBERS, Row
 from grokscope.result import Checkpoint, RunResult
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -45,22 +44,21 @@ def checkpoint_from(arrays: Arrays) -> Checkpoint:
     return Checkpoint(state, curve_from(arrays), seconds, arrays["engine"].tobytes().decode())
 
 
-def curve_arrays(curve: tuple[Measurement, ...]) -> Arrays:
+def curve_arrays(curve: tuple[Row, ...]) -> Arrays:
     """A curve by columns."""
     return {
-        f"curve.{field.name}": np.array(
-            [getattr(row, field.name) for row in curve], np.int64 if field.type is int else np.float64
-        )
-        for field in fields(Measurement)
-        if curve
+        f"curve.{column}": np.array([row[column] for row in curve], np.int64 if column in WHOLE_NUMBERS else np.float64)
+        for column in (curve[0] if curve else ())
     }
 
 
-def curve_from(arrays: Arrays) -> tuple[Measurement, ...]:
-    """What `curve_arrays` was given."""
-    columns = group(arrays, "curve")
-    rows = zip(*(columns[field.name].tolist() for field in fields(Measurement) if columns), strict=True)
-    return tuple(Measurement(*row) for row in rows)
+def curve_from(arrays: Arrays) -> tuple[Row, ...]:
+    """What `curve_arrays` was given. A column that did not exist when the run was stored is missing: NaN."""
+    columns = {name: values.tolist() for name, values in group(arrays, "curve").items()}
+    steps = columns.get("step", [])
+    names = [*COLUMNS, *(name for name in columns if name not in COLUMNS)]
+    filled = [columns.get(name, [float("nan")] * len(steps)) for name in names]
+    return tuple(Row(dict(zip(names, row, strict=True))) for row in zip(*filled, strict=True))
 
 
 def group(arrays: Arrays, name: str) -> Arrays:

@@ -12,11 +12,9 @@ from grokscope.engines import (
     runs_that_fit,
     stack_key,
 )
-from grokscope.measure import Measurement, neuron_spectra
-from grokscope.models import parameter_count
+from grokscope.measure import COLUMNS, neuron_spectra
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.sweeps.local import MOST_STACKED
-from grokscope.tasks import make_dataset
 
 SAMPLES = 12
 SAMPLE_SECONDS = 0.15
@@ -27,7 +25,7 @@ FILE_BYTES = 3000  # of names and sizes in a run's file
 def relative_cost(spec: RunSpec) -> float:
     """Proportional to what a run takes, roughly: its multiplications. For dividing up the time that is left."""
     rows = spec.training.batch_size or spec.task.training_size
-    return float(spec.training.steps * rows * parameter_count(spec.model, spec.task.modulus))
+    return float(spec.training.steps * rows * spec.model.parameter_count(spec.task))
 
 
 def estimated_seconds(specs: Sequence[RunSpec], engine: str, device: str = "cpu") -> float:
@@ -54,13 +52,13 @@ def _spread(specs: Sequence[RunSpec], most: int) -> list[RunSpec]:
 
 
 def _seconds_of(spec: RunSpec, engine: str, device: str) -> float:
-    dataset = make_dataset(spec.task, spec.training.seed, spec.training.seeding)
+    dataset = spec.dataset()
     trainer = make_engine(spec, dataset, initial_state(spec), engine, device)
 
     def measure() -> None:
-        trainer.evaluate(dataset.train_pairs, dataset.train_labels)
-        trainer.evaluate(dataset.test_pairs, dataset.test_labels)
-        neuron_spectra(trainer.weights(), spec.task.operation)
+        trainer.evaluate(dataset.train_inputs, dataset.train_labels)
+        trainer.evaluate(dataset.test_inputs, dataset.test_labels)
+        neuron_spectra(spec.model, trainer.weights(), spec.task)
 
     return _timed(trainer, measure, spec.training)
 
@@ -69,13 +67,13 @@ def _seconds_in_stack(spec: RunSpec, specs: Sequence[RunSpec], device: str) -> f
     """Of a run, in a stack of as many like it as there are and fit."""
     key, most = stack_key(spec), min(runs_that_fit(spec, device), MOST_STACKED)
     alike = list(islice((other for other in specs if stack_key(other) == key), most))
-    datasets = [make_dataset(other.task, other.training.seed, other.training.seeding) for other in alike]
+    datasets = [other.dataset() for other in alike]
     trainer = make_stacked_engine(alike, datasets, [initial_state(other) for other in alike], device)
 
     def measure() -> None:
         trainer.evaluate()
         for run in range(len(alike)):
-            neuron_spectra(trainer.weights(run), spec.task.operation)
+            neuron_spectra(spec.model, trainer.weights(run), spec.task)
 
     return _timed(trainer, measure, spec.training) / len(alike)
 
@@ -99,10 +97,7 @@ def estimated_bytes(specs: Sequence[RunSpec], *, weights: bool) -> int:
 
 
 def _bytes_of(spec: RunSpec, *, weights: bool) -> int:
-    curve = 8 * len(Measurement.__dataclass_fields__) * len(spec.training.measured_steps())
-    # For each neuron three vectors in a two-layer network; in a deeper MLP two, and one at the output; in a Transformer
-    # one at each end.
-    vectors = 3 if spec.model.kind == "mlp" else 2
-    spectra = vectors * spec.model.neurons * (4 + 4 + 2)
-    network = 4 * parameter_count(spec.model, spec.task.modulus) if weights else 0
+    curve = 8 * len(COLUMNS) * len(spec.training.measured_steps())
+    spectra = 3 * spec.model.neuron_count * (4 + 4 + 2)  # for each neuron at most three vectors
+    network = 4 * spec.model.parameter_count(spec.task) if weights else 0
     return INDEX_BYTES + FILE_BYTES + curve + spectra + network

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from grokscope.measure import Measurement
+from grokscope.measure import Row
 from grokscope.phases import Phase
 
 
@@ -18,7 +18,7 @@ class Measured:
     """A run took a measurement: the first, the last, and between them not more than a few each second."""
 
     index: int
-    measurement: Measurement
+    measurement: Row
 
 
 @dataclass(frozen=True)

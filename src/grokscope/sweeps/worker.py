@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import StoreError
-from grokscope.measure import Measurement, NeuronSpectra
+from grokscope.measure import NeuronSpectra, Row
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import LeaseAnswer, Store
@@ -159,7 +159,7 @@ class Worker:
         _say(self._pipe, event)
 
     def _execute(self, tasks: list[Task], starts: Sequence[Checkpoint | None]) -> list[RunResult]:
-        def report(i: int, measurement: Measurement, _: NeuronSpectra) -> None:
+        def report(i: int, measurement: Row, _: NeuronSpectra | None) -> None:
             self._report(*tasks[i], measurement)
 
         def keep(checkpoint: Callable[[int], Checkpoint]) -> None:
@@ -180,7 +180,7 @@ class Worker:
             )
         ]
 
-    def _report(self, index: int, spec: RunSpec, measurement: Measurement) -> None:
+    def _report(self, index: int, spec: RunSpec, measurement: Row) -> None:
         now, before = time.monotonic(), self._reported.get(index, -REPORT_SECONDS)
         if now - before >= REPORT_SECONDS or measurement.step == spec.training.steps:
             _say(self._pipe, Measured(index, measurement))

@@ -47,10 +47,14 @@ class Examples:
                 f"these are {labels.dtype} of shape {list(labels.shape)}"
             )
         if labels.min() < 0 or labels.max() >= self.classes:
-            raise GrokscopeError(f"labels must lie in 0 … {self.classes - 1}; these go from {labels.min()} to {labels.max()}")
+            raise GrokscopeError(
+                f"labels must lie in 0 … {self.classes - 1}; these go from {labels.min()} to {labels.max()}"
+            )
         names = np.arange(len(inputs)) if self.names is None else np.asarray(self.names)
         if names.shape != labels.shape or len(np.unique(names)) < len(names) or names.min() < 0 or names.max() >= 2**32:
-            raise GrokscopeError("names of examples must be whole numbers from 0 to 2³² − 1, one for each, all different")
+            raise GrokscopeError(
+                "names of examples must be whole numbers from 0 to 2³² − 1, one for each, all different"
+            )
         kind = np.float32 if inputs.dtype.kind == "f" else np.int64
         for name, array in (("inputs", inputs.astype(kind)), ("labels", labels), ("names", names)):
             object.__setattr__(self, name, array if name == "inputs" else array.astype(np.int64))

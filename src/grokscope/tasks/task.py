@@ -146,7 +146,9 @@ class Task(KindSection):
 
     def _shuffled(self, examples: Examples, seed: int, seeding: Seeding) -> Int64Array:
         if seeding != "independent":
-            raise GrokscopeError(f"the authors' split and labels exist only for modular arithmetic, not for {self.describe()}")
+            raise GrokscopeError(
+                f"the authors' split and labels exist only for modular arithmetic, not for {self.describe()}"
+            )
         return permutation(seed, Stream.SPLIT, 0, examples.names)
 
     def _eligible(self, inputs: Inputs) -> BoolArray:
@@ -168,7 +170,11 @@ class Task(KindSection):
     def _drawn_labels(self, truth: Int64Array, names: Int64Array, seed: int, seeding: Seeding) -> Int64Array:
         corruption: Corruption = corruption_called(self.corruption_kind)
         labels = np.asarray(corruption.labels(truth, names, self.classes, seed))
-        if labels.shape != truth.shape or labels.dtype.kind not in "iu" or (labels.size and not 0 <= labels.min() <= labels.max() < self.classes):
+        if (
+            labels.shape != truth.shape
+            or labels.dtype.kind not in "iu"
+            or (labels.size and not 0 <= labels.min() <= labels.max() < self.classes)
+        ):
             raise ExtensionError(
                 f"{self.corruption_kind} must give {len(truth)} labels from 0 to {self.classes - 1}, and gave "
                 f"{labels.dtype} of shape {list(labels.shape)}"
@@ -181,7 +187,9 @@ class Task(KindSection):
 def _examples_of(task: Task) -> Examples:
     examples = task.examples()
     if not isinstance(examples, Examples):
-        raise ExtensionError(f"{task.kind}: examples() must return grokscope.Examples, and returned {type(examples).__name__}")
+        raise ExtensionError(
+            f"{task.kind}: examples() must return grokscope.Examples, and returned {type(examples).__name__}"
+        )
     return examples
 
 

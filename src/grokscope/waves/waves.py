@@ -68,7 +68,9 @@ class Waves:
         values = np.asarray(vectors, dtype=np.float64)
         axes = tuple(range(-self.order.ndim, 0))
         waves: ComplexArray = np.fft.rfftn(values[..., self.order], axes=axes)
-        flat = waves.reshape(*values.shape[:-1], math.prod(waves.shape[-self.order.ndim :]))  # also of no vectors at all
+        flat = waves.reshape(
+            *values.shape[:-1], math.prod(waves.shape[-self.order.ndim :])
+        )  # also of no vectors at all
         return flat[..., distinct_waves(self.cycles)]
 
     def amplitudes(self, vectors: npt.ArrayLike) -> FloatArray:
