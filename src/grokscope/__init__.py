@@ -7,6 +7,7 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
+from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
 from grokscope.measure import (
     Ablations,
     Audit,
@@ -59,6 +60,7 @@ __all__ = [
     "Phase",
     "Pruning",
     "PruningCurve",
+    "Reproduction",
     "RunResult",
     "RunSpec",
     "SpecError",
@@ -72,7 +74,9 @@ __all__ = [
     "analytic_weights",
     "audit_labels",
     "audit_sweep",
+    "claims",
     "classify",
+    "figure",
     "initial_weights",
     "make_dataset",
     "measure_logits",
@@ -84,6 +88,7 @@ __all__ = [
     "pruned",
     "pruning_curves",
     "pruning_orders",
+    "reproduce",
     "run",
     "training_events",
 ]

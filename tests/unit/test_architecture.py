@@ -19,6 +19,7 @@ LEVELS = {
     "result": 4,
     "run": 5,
     "store": 5,
+    "outputs": 6,
     "sweep": 6,
     "plots": 7,
     "experiments": 8,

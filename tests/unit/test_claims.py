@@ -17,8 +17,8 @@ from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict
 from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
 from grokscope.experiments.fig03 import WEIGHT_DECAY
 from grokscope.experiments.fig07 import DEEP_MLP
-from grokscope.experiments.ledger import ledger_json, ledger_markdown
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
+from grokscope.experiments.verdicts import Findings
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
@@ -150,7 +150,7 @@ def test_no_claim_needs_networks_and_diagrams(scale: Scale) -> None:
 
 def test_bars_do_not_end_a_cell_of_the_ledger() -> None:
     finding = Finding(claim(), TINY, (Measured(Check("mean |γ|", lambda _: 0.0, low=0), (0.5,)),), 1)
-    row = next(line for line in ledger_markdown([finding]).splitlines() if line.startswith("| **a-claim**"))
+    row = next(line for line in Findings((finding,)).to_markdown().splitlines() if line.startswith("| **a-claim**"))
     assert len(re.findall(r"(?<!\\)\|", row)) == 6  # five cells
     assert r"mean \|γ\| 0.5" in row
 
@@ -170,13 +170,13 @@ def test_a_claim_about_a_diagram_with_failed_cells_is_not_run(tmp_path: Path) ->
 
 def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
-    findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]
-    page = ledger_markdown(findings)
+    findings = Findings(tuple(examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))))
+    page = findings.to_markdown()
     assert "The paper's: 2 claims (holds: 1, fails: 1)." in page
     assert "Ours, about the paper or beyond it: 0 claims" in page
     assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page
-    content = json.loads(json.dumps(ledger_json(findings), allow_nan=False))
+    content = json.loads(findings.to_json())
     assert [each["verdict"] for each in content["claims"]] == ["fails", "holds"]
     assert content["claims"][0]["checks"][0] == {
         "what": "number", "low": None, "high": -1, "values": [0], "verdict": "fails"

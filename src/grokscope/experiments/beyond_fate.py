@@ -9,12 +9,13 @@ import numpy.typing as npt
 from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_waves
 from grokscope.measure.detection import auroc
 from grokscope.measure.spectrum import coefficients
 from grokscope.models import Weights, initial_weights
+from grokscope.outputs import Table
 from grokscope.plots import draw_fate
 from grokscope.spec import RunSpec
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import PAPER_WIDTH, Scale
+from grokscope.outputs import Table
 from grokscope.plots import draw_moduli
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec, is_prime

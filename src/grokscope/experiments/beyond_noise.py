@@ -5,9 +5,10 @@ import numpy as np
 from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import Scale
 from grokscope.measure import measure_logits
+from grokscope.outputs import Table
 from grokscope.plots import draw_noise
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from grokscope.experiments import fig01
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.pruned import LOWEST, by_ipr
 from grokscope.experiments.scale import Scale
+from grokscope.outputs import Table
 from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import draw_prunable
 from grokscope.spec import RunSpec

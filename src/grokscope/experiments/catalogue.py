@@ -1,6 +1,7 @@
 """All experiments by name: the paper's figures and tables, and what goes beyond them."""
 
 import re
+from collections.abc import Iterable, Sequence
 
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.experiments import (
@@ -116,3 +117,50 @@ def experiment_called(name: str) -> Experiment:
             f"there is no figure {name!r}: `grokscope figures list` has them all{did_you_mean(name, EXPERIMENTS)}"
         )
     return EXPERIMENTS[padded]
+
+
+ALL = "all"
+
+
+def experiments_called(names: Iterable[str], *, all_allowed: bool = False) -> list[Experiment]:
+    """The experiments of these names, each once however it is spelt; one that cannot be made is refused.
+
+    >>> [experiment.name for experiment in experiments_called(["fig1", "fig03a", "fig01"])]
+    ['fig01', 'fig03a']
+    """
+    possible = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
+    spelt_out = [name for word in names for name in (possible if all_allowed and word == ALL else [word])]
+    chosen = {experiment.name: experiment for experiment in map(experiment_called, spelt_out)}
+    for experiment in chosen.values():
+        if experiment.unavailable:
+            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
+    return list(chosen.values())
+
+
+def claims_about(experiments: Iterable[Experiment]) -> list[Claim]:
+    """The claims of all of them, each once."""
+    return list({claim.id: claim for experiment in experiments for claim in experiment.claims}.values())
+
+
+def claims_called(names: Sequence[str]) -> list[Claim]:
+    """The claims of these names, and those about the figures of these names; without a name, all.
+
+    >>> [claim.id for claim in claims_called(["two-peaks", "fig31"])]
+    ['two-peaks', 'multiplication-same-phases', 'multiplication-logarithmic-waves']
+    """
+    chosen: dict[str, Claim] = {} if names else dict(CLAIMS)
+    for name in names:
+        if name in CLAIMS:
+            chosen[name] = CLAIMS[name]
+            continue
+        try:
+            experiment = experiment_called(name)
+        except GrokscopeError:
+            nearest = did_you_mean(name, [*CLAIMS, *EXPERIMENTS])
+            raise GrokscopeError(
+                f"there is no claim or figure {name!r}: `grokscope figures list` has them all{nearest}"
+            ) from None
+        if not experiment.claims:
+            raise GrokscopeError(f"there are no claims about {experiment.name}; `grokscope figure` draws it")
+        chosen |= {claim.id: claim for claim in experiment.claims}
+    return list(chosen.values())

@@ -10,11 +10,12 @@ from grokscope.engines import initial_state
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.experiment import Drawing, Experiment, Table
+from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.fig01 import BASE
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.trends import largest_fall
 from grokscope.measure import NeuronSpectra, WaveSummary, neuron_spectra, neuron_waves
+from grokscope.outputs import Table
 from grokscope.plots import STYLE
 from grokscope.plots.grokking import draw_grokking, draw_iprs_before_and_after, draw_row_before_and_after
 from grokscope.result import RunResult

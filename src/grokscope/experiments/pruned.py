@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from grokscope.experiments.evidence import Evidence
-from grokscope.experiments.experiment import Table
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import PruningCurve, pruning_curves, pruning_orders, random_order
+from grokscope.outputs import Table
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
