@@ -8,9 +8,9 @@ import pytest
 from tests.synthetic import fill, synthetic_result
 
 import grokscope as gs
-from grokscope.experiments import fig01
 from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.claim import Verdict
+from grokscope.experiments.paper import fig01
 from grokscope.experiments.scale import TINY
 
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthetic import fill, synthetic_result
 
-from grokscope.experiments.beyond_probability import CORRUPTION as LINE
+from grokscope.experiments.beyond.probability import CORRUPTION as LINE
 from grokscope.experiments.catalogue import CLAIMS
 from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
-from grokscope.experiments.fig03 import WEIGHT_DECAY
-from grokscope.experiments.fig07 import DEEP_MLP
+from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
+from grokscope.experiments.paper.fig07 import DEEP_MLP
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
 from grokscope.experiments.verdicts import Findings
 from grokscope.spec import RunSpec

@@ -28,7 +28,7 @@ def demo(
 
     Runs that are in the store already are not trained again.
     """
-    from grokscope.experiments import fig01
+    from grokscope.experiments.paper import fig01
     from grokscope.plots import check_figure_path, save_figure
 
     check_figure_path(out)

@@ -2,103 +2,36 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from importlib import import_module
+from types import ModuleType
 
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.experiments import (
-    analytic,
-    beyond_fate,
-    beyond_modulus,
-    beyond_noise,
-    beyond_probability,
-    beyond_prunable,
-    fig01,
-    fig02,
-    fig03,
-    fig03a,
-    fig03b,
-    fig04,
-    fig05,
-    fig06,
-    fig07,
-    fig08,
-    fig09,
-    fig10,
-    fig11,
-    fig12,
-    fig13,
-    fig14,
-    fig15,
-    fig16,
-    fig17,
-    fig18,
-    fig19,
-    fig20,
-    fig21,
-    fig22,
-    fig23,
-    fig24,
-    fig25,
-    fig26,
-    fig27,
-    fig28,
-    fig29,
-    fig30,
-    fig31,
-    fig32,
-    table1,
-    table2,
-)
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import PAPER
 from grokscope.sweep.plan import Plan
 
-_MODULES = (
-    table1,
-    table2,
-    fig01,
-    fig02,
-    fig03,
-    fig03a,
-    fig03b,
-    fig04,
-    fig05,
-    fig06,
-    fig07,
-    fig08,
-    fig09,
-    fig10,
-    fig11,
-    fig12,
-    fig13,
-    fig14,
-    fig15,
-    fig16,
-    fig17,
-    fig18,
-    fig19,
-    fig20,
-    fig21,
-    fig22,
-    fig23,
-    fig24,
-    fig25,
-    fig26,
-    fig27,
-    fig28,
-    fig29,
-    fig30,
-    fig31,
-    fig32,
-    analytic,
-    beyond_fate,
-    beyond_modulus,
-    beyond_noise,
-    beyond_probability,
-    beyond_prunable,
-)
+_MODULES = """
+    paper.table1 paper.table2
+    paper.fig01 paper.fig02 paper.fig03 paper.fig04 paper.fig05 paper.fig06 paper.fig07 paper.fig08 paper.fig09_10_11
+    paper.fig12 paper.fig13 paper.fig14 paper.fig15 paper.fig16 paper.fig17 paper.fig18 paper.fig19 paper.fig20_21_22
+    paper.fig23 paper.fig24 paper.fig25 paper.fig26 paper.fig27 paper.fig28 paper.fig29 paper.fig30 paper.fig31
+    paper.fig32 paper.analytic
+    beyond.fate beyond.modulus beyond.noise beyond.probability beyond.prunable
+"""
 
-EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
+
+def experiments_in(module: ModuleType) -> tuple[Experiment, ...]:
+    """The EXPERIMENT of a module, or its EXPERIMENTS."""
+    found = module.EXPERIMENTS if hasattr(module, "EXPERIMENTS") else (module.EXPERIMENT,)
+    return tuple(found)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for name in _MODULES.split()
+    for experiment in experiments_in(import_module(f"grokscope.experiments.{name}"))
+}
 CLAIMS: dict[str, Claim] = {claim.id: claim for experiment in EXPERIMENTS.values() for claim in experiment.claims}
 SWEEPS: dict[str, Plan] = {
     plan.name: plan for experiment in EXPERIMENTS.values() for plan in experiment.needs(PAPER).diagrams
