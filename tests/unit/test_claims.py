@@ -13,7 +13,7 @@ from tests.synthetic import fill, synthetic_result
 
 from grokscope.experiments.beyond.probability import CORRUPTION as LINE
 from grokscope.experiments.catalogue import CLAIMS
-from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict, examine
+from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
 from grokscope.experiments.paper.fig07 import DEEP_MLP
@@ -42,19 +42,23 @@ def check(low: float = -math.inf, high: float = math.inf) -> Check:
 def test_all_seeds_must_lie_within_the_bounds(values: list[float], low: float, width: float) -> None:
     bounds = check(low, low + width)
     inside = [bounds.low <= value <= bounds.high for value in values]
-    verdict = Measured(bounds, tuple(values)).verdict
+    verdict = CheckResult(bounds, tuple(values)).verdict
     assert (verdict is Verdict.HOLDS) == all(inside)
     assert (verdict is Verdict.FAILS) == (not any(inside))
     assert (verdict is Verdict.INCONCLUSIVE) == (any(inside) and not all(inside))
 
 
 def test_nothing_measured_decides_nothing() -> None:
-    assert Measured(check(0, 1), (0.5, math.nan)).verdict is Verdict.INCONCLUSIVE
+    assert CheckResult(check(0, 1), (0.5, math.nan)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_one_failing_check_fails_the_claim() -> None:
-    good, bad, mixed = Measured(check(0, 1), (0.5,)), Measured(check(0, 1), (2.0,)), Measured(check(0, 1), (0.5, 2))
-    expected: list[tuple[tuple[Measured, ...], Verdict]] = [
+    good, bad, mixed = (
+        CheckResult(check(0, 1), (0.5,)),
+        CheckResult(check(0, 1), (2.0,)),
+        CheckResult(check(0, 1), (0.5, 2)),
+    )
+    expected: list[tuple[tuple[CheckResult, ...], Verdict]] = [
         ((), Verdict.NOT_RUN),
         ((good,), Verdict.HOLDS),
         ((good, mixed), Verdict.INCONCLUSIVE),
@@ -149,7 +153,7 @@ def test_no_claim_needs_networks_and_diagrams(scale: Scale) -> None:
 
 
 def test_bars_do_not_end_a_cell_of_the_ledger() -> None:
-    finding = Finding(claim(), TINY, (Measured(Check("mean |γ|", lambda _: 0.0, low=0), (0.5,)),), 1)
+    finding = Finding(claim(), TINY, (CheckResult(Check("mean |γ|", lambda _: 0.0, low=0), (0.5,)),), 1)
     row = next(line for line in Findings((finding,)).to_markdown().splitlines() if line.startswith("| **a-claim**"))
     assert len(re.findall(r"(?<!\\)\|", row)) == 6  # five cells
     assert r"mean \|γ\| 0.5" in row

@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 
-_FEATURE_COLORS = ("#0072B2", "#56B4E9", "#D55E00", "#CC79A7", "#009E73", "#E69F00")
+_FEATURE_COLORS = (BLUE, SKY, VERMILION, PINK, GREEN, ORANGE)
 _FEATURE_MARKERS = ("o", "s", "^", "D", "v", "P")
-_KINDS = {True: ("will generalise", "#0072B2"), False: ("will memorise", "#E69F00")}
+_KINDS = {True: ("will generalise", BLUE), False: ("will memorise", ORANGE)}
 _BAND = (10, 90)  # percentiles
 
 

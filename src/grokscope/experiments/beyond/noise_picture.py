@@ -8,15 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import ACCURACIES, SKY, VERMILION
 from grokscope.result import RunResult
 
-_ACCURACIES = {  # as in a run's curves
-    "train_accuracy": ("train", "#0072B2"),
-    "test_accuracy": ("test", "#D55E00"),
-    "corrupted_accuracy": ("corrupted: as trained", "#CC79A7"),
-    "recovered_accuracy": ("corrupted: recovered", "#009E73"),
-}
-_ANSWERS = {"truth": "#D55E00", "truth + 1": "#56B4E9", "another": "0.75"}
+_ANSWERS = {"truth": VERMILION, "truth + 1": SKY, "another": "0.75"}
 _SHORT = {"Partial Inversion": "Partial Inv.", "Full Inversion": "Full Inv.", "Memorization": "Memoriz."}
 
 
@@ -35,15 +30,15 @@ def draw_noise(
         grid[1, 0].set_ylabel("answers on test pairs\nof noisy operands")
         for axes in grid[1]:
             axes.set_xlabel("weight decay")
-        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(_ACCURACIES))
+        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(ACCURACIES))
         figure.legend(*grid[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(_ANSWERS))
     return figure
 
 
 def _draw_accuracies(axes: Axes, results: Mapping[str, RunResult]) -> None:
     places = np.arange(len(results))
-    width = 0.8 / len(_ACCURACIES)
-    for i, (column, (label, color)) in enumerate(_ACCURACIES.items()):
+    width = 0.8 / len(ACCURACIES)
+    for i, (column, (label, color, _)) in enumerate(ACCURACIES.items()):
         values = [getattr(result.final, column) for result in results.values()]
         axes.bar(places + (i - 1.5) * width, values, 0.9 * width, color=color, label=label)
     clean = 1 - next(iter(results.values())).dataset().corruption

@@ -9,12 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BLUE, GREEN, VERMILION
 from grokscope.plots.phase_diagram import field_label
 
 if TYPE_CHECKING:
     from grokscope.experiments.beyond.prunable import Prunable
 
-_COLORS, _MARKERS = ("#0072B2", "#D55E00", "#009E73"), ("o", "s", "^")  # one for each weight decay
+_COLORS, _MARKERS = (BLUE, VERMILION, GREEN), ("o", "s", "^")  # one for each weight decay
 
 
 def draw_prunable(found: "Mapping[str, Mapping[float, Mapping[object, Prunable]]]") -> Figure:

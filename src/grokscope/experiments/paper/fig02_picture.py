@@ -6,16 +6,16 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronSpectra
-from grokscope.plots.files import INPUT_COLOR
+from grokscope.plots.palette import BAR_EDGE, BLUE, GREEN, INPUT_COLOR, VERMILION
 from grokscope.plots.runs import draw_columns
 from grokscope.result import RunResult
 
 _CURVES = {
-    "train_accuracy": ("train accuracy", "#0072B2", "-"),
-    "test_accuracy": ("test accuracy", "#D55E00", "-"),
-    "mean_ipr": ("mean IPR", "#009E73", "--"),
+    "train_accuracy": ("train accuracy", BLUE, "-"),
+    "test_accuracy": ("test accuracy", VERMILION, "-"),
+    "mean_ipr": ("mean IPR", GREEN, "--"),
 }
-_BEFORE_COLOR, _AFTER_COLOR = "0.55", "#0072B2"
+_BEFORE_COLOR, _AFTER_COLOR = "0.55", BLUE
 
 
 def draw_grokking(axes: Axes, result: RunResult) -> None:
@@ -38,7 +38,7 @@ def draw_iprs_before_and_after(axes: Axes, before: NeuronSpectra, after: NeuronS
     """How many neurons have which IPR, at the start and in the end; the dead have none."""
     bins = np.linspace(0, 1, 41).tolist()
     axes.hist(before.neuron_ipr[~before.dead], bins, color=_BEFORE_COLOR, alpha=0.7, label="before")
-    axes.hist(after.neuron_ipr[~after.dead], bins, color=INPUT_COLOR, edgecolor="#1a5276", label="after")
+    axes.hist(after.neuron_ipr[~after.dead], bins, color=INPUT_COLOR, edgecolor=BAR_EDGE, label="after")
     axes.set(title="IPR of the neurons", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper right")

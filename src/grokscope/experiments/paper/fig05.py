@@ -9,7 +9,13 @@ from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.quantities.distributions import HIGH_IPR, LOW_IPR, largest_gap, live_ipr, share_below
+from grokscope.experiments.quantities.distributions import (
+    LOW_IPR,
+    PURELY_PERIODIC_IPR,
+    largest_gap,
+    live_ipr,
+    share_below,
+)
 from grokscope.experiments.scale import Scale
 from grokscope.measure import Measurement, measure_network
 from grokscope.models import make_network, pruned
@@ -64,7 +70,7 @@ def _mean_scale(evidence: Evidence, *, high: bool) -> float:
     spectra = evidence.network(NORMED).neurons
     if spectra is None or spectra.norm_scale is None:
         return np.nan
-    chosen = spectra.neuron_ipr > HIGH_IPR if high else spectra.neuron_ipr < LOW_IPR  # dead ones are neither
+    chosen = spectra.neuron_ipr > PURELY_PERIODIC_IPR if high else spectra.neuron_ipr < LOW_IPR  # dead ones are neither
     return float(np.abs(spectra.norm_scale[chosen]).mean()) if chosen.any() else np.nan
 
 

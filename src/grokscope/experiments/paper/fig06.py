@@ -20,7 +20,7 @@ from grokscope.experiments.quantities.pruned import (
 from grokscope.experiments.quantities.trends import largest_rise
 from grokscope.experiments.scale import Scale
 from grokscope.measure import PruningCurve
-from grokscope.plots.pruning import ACCURACIES, draw_prunings
+from grokscope.plots.pruning import PRUNED_ACCURACIES, draw_prunings
 
 _UNTIL = {LOWEST: 0.7, HIGHEST: 0.3}  # of all neurons: what the paper shows
 _MEMORY_GONE, _RULE_GONE = 0.6, 0.3  # where what each order takes away should be gone
@@ -36,7 +36,7 @@ def draw(evidence: Evidence) -> Drawing:
     result, curves = evidence.network(fig01.COEXISTENCE), by_ipr(evidence, fig01.COEXISTENCE)
     title = result.outcome
     figure = draw_prunings({title: curves}, result.dataset().corruption, until=_UNTIL)
-    return Drawing(figure, curve_table({title: (result.run_id, curves)}, tuple(ACCURACIES)))
+    return Drawing(figure, curve_table({title: (result.run_id, curves)}, tuple(PRUNED_ACCURACIES)))
 
 
 def _at(order: str, quantity: str, fraction: float) -> Callable[[Evidence], float]:

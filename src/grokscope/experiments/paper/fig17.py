@@ -10,7 +10,7 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.pruned import HIGHEST, LOWEST, by_ipr, curve_table, fraction_to_lose
 from grokscope.experiments.scale import Scale
-from grokscope.plots.pruning import ACCURACIES, draw_prunings
+from grokscope.plots.pruning import PRUNED_ACCURACIES, draw_prunings
 from grokscope.spec import RunSpec
 
 _RULE_KEPT = 0.95  # test accuracy at which a network still knows the rule
@@ -27,7 +27,7 @@ def draw(evidence: Evidence) -> Drawing:
     curves = {title: by_ipr(evidence, spec) for title, spec in titles.items()}
     named = {title: (evidence.network(spec).run_id, curves[title]) for title, spec in titles.items()}
     figure = draw_prunings(curves, fig01.BASE.task.corruption)
-    return Drawing(figure, curve_table(named, tuple(ACCURACIES)))
+    return Drawing(figure, curve_table(named, tuple(PRUNED_ACCURACIES)))
 
 
 def _memory_left(spec: RunSpec) -> Callable[[Evidence], float]:

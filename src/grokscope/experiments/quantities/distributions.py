@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from grokscope.measure import NeuronSpectra
 
-LOW_IPR, HIGH_IPR = 0.1, 0.9  # memorising neurons lie below, purely periodic ones above
+LOW_IPR = 0.1  # memorising neurons lie below
+PURELY_PERIODIC_IPR = 0.9  # neurons with one wave and hardly anything else lie above
 
 
 def live_ipr(spectra: NeuronSpectra | None) -> npt.NDArray[np.float64]:
