@@ -11,15 +11,15 @@ from pathlib import Path
 
 from PIL import Image
 
-from grokscope.cli.analysis import write_table
 from grokscope.experiments.captions import caption, command
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import examine
 from grokscope.experiments.evidence import Evidence, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.ledger import ledger_markdown
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, scales_of
 from grokscope.experiments.tables import rounded
+from grokscope.experiments.verdicts import Findings
+from grokscope.outputs import write_table
 from grokscope.store import Store
 
 HERE = Path(__file__).parent
@@ -51,13 +51,15 @@ def main() -> None:
         sys.stderr.write(f"{experiment.name} {scale.name}\n")
     if not arguments.only:
         (HERE / "README.md").write_text(index(entries), encoding="utf-8")
-        findings = [examine(claim, store, best_scale(claim.needs, scales, store)) for claim in CLAIMS.values()]
-        (HERE.parent / "claims.md").write_text(ledger_markdown(findings), encoding="utf-8")
+        findings = Findings(
+            tuple(examine(claim, store, best_scale(claim.needs, scales, store)) for claim in CLAIMS.values())
+        )
+        (HERE.parent / "claims.md").write_text(findings.to_markdown(), encoding="utf-8")
 
 
 def make_entry(experiment: Experiment, evidence: Evidence) -> str:
     """Write the files of one figure; its part of the index."""
-    drawing = experiment.draw(evidence)
+    drawing = experiment.drawing(evidence)
     write_picture(drawing, HERE / f"{experiment.name}.png")
     table = write_table(HERE / f"{experiment.name}.csv", rounded(drawing.data))
     made_with = command(experiment, evidence)

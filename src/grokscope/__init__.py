@@ -7,6 +7,7 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
+from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
 from grokscope.extension import ExtensionError
 from grokscope.measure import (
     Ablations,
@@ -81,6 +82,7 @@ __all__ = [
     "PruningCurve",
     "Regularizer",
     "RegularizerSpec",
+    "Reproduction",
     "Row",
     "RunResult",
     "RunSpec",
@@ -98,7 +100,9 @@ __all__ = [
     "analytic_weights",
     "audit_labels",
     "audit_sweep",
+    "claims",
     "classify",
+    "figure",
     "initial_weights",
     "make_dataset",
     "measure_logits",
@@ -111,6 +115,7 @@ __all__ = [
     "pruned",
     "pruning_curves",
     "pruning_orders",
+    "reproduce",
     "run",
     "training_events",
 ]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from grokscope import GrokscopeError, RunSpec, Store, run
-from grokscope.cli.analysis import check_outputs, load_network, write_table
+from grokscope.cli.analysis import check_outputs, load_network
+from grokscope.outputs import write_table
 from grokscope.result import analytic_result
 
 

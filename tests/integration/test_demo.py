@@ -6,7 +6,7 @@ import pytest
 
 from grokscope import GrokscopeError, RunSpec, Store
 from grokscope.cli.demo import demo
-from grokscope.experiments import fig01
+from grokscope.experiments.paper import fig01
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from grokscope import RunSpec, run
-from grokscope.experiments import fig01
+from grokscope.experiments.paper import fig01
 from grokscope.plots import draw_runs, settings_line
 
 

@@ -20,8 +20,8 @@ from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import missing_places
 from grokscope.experiments.experiment import Experiment
-from grokscope.experiments.fig01 import specs
-from grokscope.experiments.fig03 import WEIGHT_DECAY
+from grokscope.experiments.paper.fig01 import specs
+from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import TINY
 
 TINY_SCALE = ("--scale", "tiny")

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
-from grokscope.experiments.claim import Verdict, examine
-from grokscope.experiments.evidence import Evidence, Needs, missing_networks, together
-from grokscope.experiments.scale import QUICK
+from grokscope.experiments.claim import Claim, Verdict, examine
+from grokscope.experiments.evidence import Evidence
+from grokscope.experiments.experiment import Experiment
+from grokscope.experiments.gathering import gather, plan_work
+from grokscope.experiments.running import Running
+from grokscope.experiments.scale import QUICK, Amount
+from grokscope.experiments.watching import Lines
 from grokscope.store import Store
-from grokscope.sweeps import run_all
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3 * 3600)]
 
@@ -22,18 +25,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(shared / "paper")
 
 
-def do_runs(needs: Needs, store: Store) -> Store:
-    specs, plans = together([(needs, QUICK)])
-    list(run_all(missing_networks(store, specs), store.path, workers=1, weights=True))
-    for plan in plans:
-        list(run_all(list(plan.specs()), store.path, workers=1))
-    return store
+def with_runs(store: Store, *, figures: list[Experiment] | None = None, claims: list[Claim] | None = None) -> Store:
+    return gather(plan_work(figures or [], claims or [], Amount("quick"), Running(workers=1), store.path), Lines())
 
 
 @pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable])
 def test_a_figure_is_drawn(name: str, store: Store, tmp_path: Path) -> None:
     experiment = EXPERIMENTS[name]
-    drawing = experiment.draw(Evidence(do_runs(experiment.needs(QUICK), store), QUICK))
+    drawing = experiment.drawing(Evidence(with_runs(store, figures=[experiment]), QUICK))
     drawing.figure.savefig(tmp_path / f"{name}.png")
 
 
@@ -57,7 +56,7 @@ HOLDING_WITH_A_NOTE = {  # which says something else than what was seen instead
 @pytest.mark.parametrize("claim_id", CLAIMS)
 def test_a_claim_holds_unless_its_note_says_what_was_seen(claim_id: str, store: Store) -> None:
     claim = CLAIMS[claim_id]
-    finding = examine(claim, do_runs(claim.needs(QUICK), store), QUICK)
+    finding = examine(claim, with_runs(store, claims=[claim]), QUICK)
     said = "; ".join(measured.text for measured in finding.measured)
     excused = claim.note and claim_id not in HOLDING_WITH_A_NOTE
     assert finding.verdict is Verdict.HOLDS or excused, f"{claim_id} {finding.verdict}: {said}"

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from grokscope.measure.characters import wave_order
+from grokscope.measure.wave_basis import Waves, neuron_vectors, with_vectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -25,10 +27,8 @@ from grokscope import (
 )
 from grokscope.measure.ablation import HIGH_IPR, kept, own_waves, shared_frequency, shared_waves, strongest_frequencies
 from grokscope.measure.analytic_family import nearest_member
-from grokscope.measure.characters import wave_order
 from grokscope.measure.progress_measures import excluded_logits, key_components, restricted_logits
 from grokscope.measure.spectrum import amplitudes
-from grokscope.measure.wave_basis import Waves, neuron_vectors, with_vectors
 from grokscope.models import make_network
 from grokscope.spec import Operation
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grokscope.experiments.beyond_fate import first_step, foretelling, rule_fit
-from grokscope.experiments.beyond_noise import answers
-from grokscope.experiments.beyond_probability import CORRUPTION, chance_to_generalise, transition_width
-from grokscope.experiments.beyond_prunable import prunable
+from grokscope.experiments.beyond.fate import first_step, foretelling, rule_fit
+from grokscope.experiments.beyond.noise import answers
+from grokscope.experiments.beyond.probability import CORRUPTION, chance_to_generalise, transition_width
+from grokscope.experiments.beyond.prunable import prunable
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.scale import PAPER, QUICK, TINY, scales_of
 from grokscope.result import analytic_result

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthetic import fill, synthetic_result
 
-from grokscope.experiments.beyond_probability import CORRUPTION as LINE
+from grokscope.experiments.beyond.probability import CORRUPTION as LINE
 from grokscope.experiments.catalogue import CLAIMS
-from grokscope.experiments.claim import Check, Claim, Finding, Measured, Verdict, examine
+from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
-from grokscope.experiments.fig03 import WEIGHT_DECAY
-from grokscope.experiments.fig07 import DEEP_MLP
-from grokscope.experiments.ledger import ledger_json, ledger_markdown
+from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
+from grokscope.experiments.paper.fig07 import DEEP_MLP
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
+from grokscope.experiments.verdicts import Findings
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
@@ -42,19 +42,23 @@ def check(low: float = -math.inf, high: float = math.inf) -> Check:
 def test_all_seeds_must_lie_within_the_bounds(values: list[float], low: float, width: float) -> None:
     bounds = check(low, low + width)
     inside = [bounds.low <= value <= bounds.high for value in values]
-    verdict = Measured(bounds, tuple(values)).verdict
+    verdict = CheckResult(bounds, tuple(values)).verdict
     assert (verdict is Verdict.HOLDS) == all(inside)
     assert (verdict is Verdict.FAILS) == (not any(inside))
     assert (verdict is Verdict.INCONCLUSIVE) == (any(inside) and not all(inside))
 
 
 def test_nothing_measured_decides_nothing() -> None:
-    assert Measured(check(0, 1), (0.5, math.nan)).verdict is Verdict.INCONCLUSIVE
+    assert CheckResult(check(0, 1), (0.5, math.nan)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_one_failing_check_fails_the_claim() -> None:
-    good, bad, mixed = Measured(check(0, 1), (0.5,)), Measured(check(0, 1), (2.0,)), Measured(check(0, 1), (0.5, 2))
-    expected: list[tuple[tuple[Measured, ...], Verdict]] = [
+    good, bad, mixed = (
+        CheckResult(check(0, 1), (0.5,)),
+        CheckResult(check(0, 1), (2.0,)),
+        CheckResult(check(0, 1), (0.5, 2)),
+    )
+    expected: list[tuple[tuple[CheckResult, ...], Verdict]] = [
         ((), Verdict.NOT_RUN),
         ((good,), Verdict.HOLDS),
         ((good, mixed), Verdict.INCONCLUSIVE),
@@ -149,8 +153,8 @@ def test_no_claim_needs_networks_and_diagrams(scale: Scale) -> None:
 
 
 def test_bars_do_not_end_a_cell_of_the_ledger() -> None:
-    finding = Finding(claim(), TINY, (Measured(Check("mean |γ|", lambda _: 0.0, low=0), (0.5,)),), 1)
-    row = next(line for line in ledger_markdown([finding]).splitlines() if line.startswith("| **a-claim**"))
+    finding = Finding(claim(), TINY, (CheckResult(Check("mean |γ|", lambda _: 0.0, low=0), (0.5,)),), 1)
+    row = next(line for line in Findings((finding,)).to_markdown().splitlines() if line.startswith("| **a-claim**"))
     assert len(re.findall(r"(?<!\\)\|", row)) == 6  # five cells
     assert r"mean \|γ\| 0.5" in row
 
@@ -170,13 +174,13 @@ def test_a_claim_about_a_diagram_with_failed_cells_is_not_run(tmp_path: Path) ->
 
 def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
-    findings = [examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))]
-    page = ledger_markdown(findings)
+    findings = Findings(tuple(examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))))
+    page = findings.to_markdown()
     assert "The paper's: 2 claims (holds: 1, fails: 1)." in page
     assert "Ours, about the paper or beyond it: 0 claims" in page
     assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page
-    content = json.loads(json.dumps(ledger_json(findings), allow_nan=False))
+    content = json.loads(findings.to_json())
     assert [each["verdict"] for each in content["claims"]] == ["fails", "holds"]
     assert content["claims"][0]["checks"][0] == {
         "what": "number", "low": None, "high": -1, "values": [0], "verdict": "fails"

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from grokscope.experiments.deep import (
+from grokscope.experiments.paper.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
+from grokscope.experiments.quantities.deep import (
     both_high,
     ipr_growth,
     ipr_ratio,
@@ -14,7 +15,6 @@ from grokscope.experiments.deep import (
     steps_to_unlearning,
     train_before_grokking,
 )
-from grokscope.experiments.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
 from grokscope.experiments.scale import MIXED, PAPER, QUICK
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec

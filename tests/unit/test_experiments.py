@@ -28,7 +28,7 @@ def test_a_figure_draws_what_its_table_says(name: str, shared: Path, tmp_path: P
     needs = experiment.needs(TINY)
     evidence = Evidence(fill(shared, needs, TINY), TINY)
     assert evidence.missing(needs) == 0
-    drawing = experiment.draw(evidence)
+    drawing = experiment.drawing(evidence)
     assert len({len(column) for column in drawing.data.values()}) == 1
     assert len(next(iter(drawing.data.values()))) > 0
     drawing.figure.savefig(tmp_path / f"{name}.png", dpi=50)

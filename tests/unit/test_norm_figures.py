@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from grokscope.experiments.distributions import largest_gap, live_ipr, share_below
-from grokscope.experiments.minibatches import diagram_plan, phases_claim
-from grokscope.experiments.regions import GENERALISING, INVERTING, share_gain, share_of
+from grokscope.experiments.paper.fig09_10_11 import diagram_plan
+from grokscope.experiments.paper.fig20_21_22 import phases_claim
+from grokscope.experiments.quantities.distributions import largest_gap, live_ipr, share_below
+from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, share_gain, share_of
 from grokscope.phases import Phase
 from grokscope.sweeps.diagram import Cell, Panel
 

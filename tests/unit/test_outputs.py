@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.cli.outputs import check_writable, write_text
 from grokscope.errors import GrokscopeError
+from grokscope.outputs import check_writable, write_text
 
 
 def test_text_replaces_a_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

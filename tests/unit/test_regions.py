@@ -5,7 +5,7 @@ import math
 import pytest
 
 from grokscope.errors import GrokscopeError
-from grokscope.experiments.regions import (
+from grokscope.experiments.quantities.regions import (
     GENERALISING,
     INVERTING,
     Region,

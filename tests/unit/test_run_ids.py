@@ -15,7 +15,7 @@ import pytest
 from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import SCALES, Scale
-from grokscope.sweep.plan import Plan
+from grokscope.sweeps.plan import Plan
 
 RECORDED: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "data" / "run_ids.json").read_text(encoding="utf-8")

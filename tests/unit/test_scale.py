@@ -4,7 +4,7 @@ import pytest
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.catalogue import EXPERIMENTS
-from grokscope.experiments.fig03 import WEIGHT_DECAY
+from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, TINY, scales_of
 from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Axis, Plan

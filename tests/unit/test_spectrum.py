@@ -2,12 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from grokscope.measure.characters import wave_order
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from grokscope import neuron_spectra
-from grokscope.measure.characters import wave_order
 from grokscope.measure.spectrum import amplitudes, gini_coefficient, inverse_participation_ratio
 from grokscope.spec import Operation
 

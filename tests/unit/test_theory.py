@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from grokscope import TaskSpec, make_dataset
-from grokscope.experiments.analytic import delta_from_waves
-from grokscope.experiments.table2 import columns_of_table, in_one_column
-from grokscope.measure.gradients import autograd_gradients, degree_of_gradient, equation_9, relative_difference
+from grokscope.experiments.paper.analytic import delta_from_waves
+from grokscope.experiments.paper.gradients import (
+    autograd_gradients,
+    degree_of_gradient,
+    equation_9,
+    relative_difference,
+)
+from grokscope.experiments.paper.table2 import columns_of_table, in_one_column
 from grokscope.models import initial_weights
 from grokscope.spec import ModelSpec
 

@@ -5,9 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from grokscope.experiments.fig32 import neurons_for
-from grokscope.experiments.pruned import fraction_to_lose
-from grokscope.experiments.trends import largest_fall, largest_rise, power_law_exponent, relative_fall, turning
+from grokscope.experiments.paper.fig32 import neurons_for
+from grokscope.experiments.quantities.pruned import fraction_to_lose
+from grokscope.experiments.quantities.trends import (
+    largest_fall,
+    largest_rise,
+    power_law_exponent,
+    relative_fall,
+    turning,
+)
 from grokscope.measure import PruningCurve
 
 

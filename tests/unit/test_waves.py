@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from grokscope.measure.characters import wave_order
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from grokscope import ModelSpec, analytic_weights, initial_weights, neuron_waves, output_waves
-from grokscope.measure.characters import wave_order
 from grokscope.measure.spectrum import coefficients
 from grokscope.measure.waves import phase_relation, wave_frequencies, why_no_relation
 from grokscope.models import Weights

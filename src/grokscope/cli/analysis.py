@@ -1,7 +1,5 @@
 """What the commands share that take a trained network apart: which network, and where the results go."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grokscope.cli.outputs import write_text
 from grokscope.errors import GrokscopeError
+from grokscope.outputs import Table as Table
+from grokscope.outputs import write_table
 from grokscope.result import RunResult, analytic_result
 from grokscope.store import Store
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = (".png", ".pdf", ".svg")
-Table = dict[str, Sequence[object]]  # columns of one length
 
 NetworkArgument = Annotated[
     str,
@@ -73,12 +71,3 @@ def write_outputs(
             from grokscope.plots import save_figure
 
             typer.echo(f"Figure: {save_figure(draw(), path)}")
-
-
-def write_table(path: Path, columns: Table) -> Path:
-    """The columns as CSV; the absolute path."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return write_text(path, text.getvalue())

@@ -1,6 +1,5 @@
 """`grokscope demo`: the three networks of Figure 1."""
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -9,14 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from grokscope.cli.gathering import Terminal, ending_when_stopped
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
-from grokscope.cli.progress import RunsProgress
-from grokscope.cli.stopping import stop_on_request
-from grokscope.engines import check_engine
 from grokscope.errors import GrokscopeError
+from grokscope.experiments.evidence import missing_networks
+from grokscope.experiments.gathering import Work, gather
+from grokscope.experiments.running import Running
+from grokscope.experiments.scale import Amount
 from grokscope.result import RunResult
 from grokscope.store import Store
-from grokscope.sweeps import Failed, Measured, run_all
 
 
 def demo(
@@ -28,30 +28,21 @@ def demo(
 
     Runs that are in the store already are not trained again.
     """
-    from grokscope.experiments import fig01
+    from grokscope.experiments.paper import fig01
     from grokscope.plots import check_figure_path, save_figure
 
     check_figure_path(out)
-    specs = fig01.specs()
+    specs, running = tuple(fig01.specs()), Running(engine=engine)
     for spec in specs:
-        check_engine(engine, "cpu", spec)
-    opened = Store(store)
+        running.check(spec)
     started = time.perf_counter()
-    missing = [spec for spec in specs if not opened.find(spec.run_id)]
+    missing = missing_networks(Store(store), specs)
     if len(missing) < len(specs):
         note(f"{len(specs) - len(missing)} of {len(specs)} runs are in the store {store} already.")
-    names = [f"weight decay {spec.optimizer.weight_decay:g}" for spec in missing]
-    with stop_on_request() as should_stop, RunsProgress(missing, names) as progress:
-        for event in run_all(missing, store, engine=engine, weights=True, should_stop=should_stop):
-            match event:
-                case Measured(index, measurement):
-                    progress.update(index, measurement)
-                case Failed(index, error):
-                    raise GrokscopeError(f"{names[index]} failed: {error}; `grokscope status` has the details")
-        if should_stop():
-            note("Stopped. The same command goes on.")
-            sys.exit(130)
-
+    with ending_when_stopped():
+        opened = gather(Work((), (), specs, (), Amount("paper"), running, store), Terminal())
+    if failed := missing_networks(opened, specs):
+        raise GrokscopeError(f"{len(failed)} of the networks could not be trained: `grokscope status` has the details")
     ordered = [opened.load(spec.run_id) for spec in specs]
     Console().print(_table(ordered))
     typer.echo(f"Figure: {save_figure(fig01.picture(ordered), out)}")

@@ -1,38 +1,35 @@
-"""What figures and claims share: the scale, and doing the runs that are missing."""
+"""What `figure`, `reproduce` and `claims` share: their options, and how long work looks in a terminal."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from grokscope.cli.live import duration
+from grokscope.cli.live import SweepDisplay, duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
-from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE
 from grokscope.cli.stopping import stop_on_request
-from grokscope.engines import check_engine
+from grokscope.experiments.gathering import StoppedError, Work, jobs
+from grokscope.experiments.watching import Display
 from grokscope.spec import RunSpec
-from grokscope.store import Store
-from grokscope.sweeps import Failed, Finished, Measured, run_all
-from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweeps.local import sweep_engine
+from grokscope.store import CellOutcome
+from grokscope.sweeps import Failed, Finished, Measured
+from grokscope.sweeps.messages import Progress
 from grokscope.sweeps.plan import Plan
-
-if TYPE_CHECKING:
-    from grokscope.experiments.evidence import Needs
-    from grokscope.experiments.scale import Scale
 
 _HOW_MUCH = "How much"
 ScaleOption = Annotated[
     str,
     typer.Option(
         "--scale",
-        help="quick (coarse grids of smaller networks, one seed), mixed (the same, but networks that stand alone as in "
-        "the paper), paper (its grids, steps and seeds), best (of paper, mixed and quick the first of which the store "
-        "has all, else quick), or tiny (a toy, to try the commands).",
+        help="quick (coarse grids of smaller networks, one seed), mixed (quick, but single networks have the paper's "
+        "size), paper (its grids, steps and seeds), best (the largest scale that is complete in the store, or quick), "
+        "or tiny (a toy, to try the commands).",
         rich_help_panel=_HOW_MUCH,
     ),
 ]
@@ -41,162 +38,89 @@ GridOption = Annotated[
     typer.Option("--grid", metavar="AxB", help="At most A data fractions × B corruptions.", rich_help_panel=_HOW_MUCH),
 ]
 SeedsOption = Annotated[
-    int | None, typer.Option("--seeds", min=1, help="At most so many seeds.", rich_help_panel=_HOW_MUCH)
+    int | None, typer.Option("--seeds", min=1, help="At most this many seeds.", rich_help_panel=_HOW_MUCH)
 ]
 RefineOption = Annotated[
     bool,
-    typer.Option(
-        "--refine", help="Of diagrams run only cells near a boundary; infer the others.", rich_help_panel=_HOW_MUCH
-    ),
+    typer.Option("--refine", help="Run only cells near a phase boundary; infer the others.", rich_help_panel=_HOW_MUCH),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.")]
-
-
-@dataclass(frozen=True)
-class Work:
-    """The runs that some figures and claims need, and how to do those that the store does not have."""
-
-    scales: "list[Scale]"  # at which each of them is wanted, in their order
-    specs: list[RunSpec]  # single networks
-    plans: list[Plan]  # diagrams
-    path: Path  # of the store
-    workers: int
-    engine: str
-    device: str
-    refine: bool
-    best: bool  # of what is there: a diagram that is complete but for cells that can be inferred stays as it is
-
-
-def plan_work(
-    needs: "Sequence[Callable[[Scale], Needs]]",
-    scale: str,
-    grid: str | None,
-    seeds: int | None,
-    path: Path,
-    workers: str,
-    engine: str,
-    device: str,
-    *,
-    refine: bool,
-) -> Work:
-    """What the command line asks for; an engine or a device that cannot do it is refused before anything is made."""
-    from grokscope.experiments.evidence import best_scale, together
-    from grokscope.experiments.scale import BEST, scales_of
-
-    engine = sweep_engine(engine, device)
-    scales = scales_of(scale, grid=grid, seeds=seeds)
-    count = worker_count(workers, engine)
-    store = open_if_there(path)
-    chosen = [best_scale(need, scales, store) for need in needs]
-    specs, plans = together([(need(its_scale), its_scale) for need, its_scale in zip(needs, chosen, strict=True)])
-    models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
-    for spec in models.values():
-        check_engine(engine, device, spec)
-    return Work(chosen, specs, plans, path, count, engine, device, refine, scale == BEST)
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run, and how long it takes.")]
 
 
 def describe_work(work: Work) -> None:
-    """What would be run, and how long it would take, as measured now on a few steps."""
-    from grokscope.experiments.evidence import cells_to_run, missing_networks
-
-    store = open_if_there(work.path)
-    jobs: list[_Job] = []
-    if work.specs:
-        missing = missing_networks(store, work.specs) if store else work.specs
-        jobs.append(_Job("networks", len(work.specs), len(work.specs) - len(missing), missing, weights=True))
-    for plan in work.plans:
-        runs = {spec.run_id: spec for spec in plan.specs()}
-        done = sum(cell.outcome not in (None, "failed") for cell in store.outcomes(runs)) if store else 0
-        missing = cells_to_run(store, plan, inferring=work.refine or work.best) if store else list(runs.values())
-        jobs.append(_Job(plan.name, len(runs), done, missing, weights=False))
+    """Print what would be run, and how long it would take."""
     total = size = 0.0
-    planned: set[str] = set()  # what one of them trains the others use
-    for job in jobs:
-        to_do = [spec for spec in job.missing if spec.run_id not in planned]
-        planned.update(spec.run_id for spec in to_do)
-        seconds = estimated_seconds(to_do, work.engine, work.device) / work.workers
-        total += seconds
-        size += estimated_bytes(to_do, weights=job.weights)
+    found = jobs(work)
+    for job in found:
+        total += job.seconds
+        size += job.size
         known = f"{job.done} in the store"
-        if inferred := job.runs - job.done - len(job.missing):
-            known += f", {inferred} inferred"
-        if shared := len(job.missing) - len(to_do):
-            known += f", {shared} in lines above"
-        took = f", about {duration(seconds)}" if to_do else ""
-        typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {len(to_do)} to do{took}")
-    typer.echo(f"In all about {duration(total)} with {work.workers} workers, and {size / 1e6:.3g} MB")
-    if work.refine and any(job.missing and not job.weights for job in jobs):
+        if job.inferred:
+            known += f", {job.inferred} inferred"
+        if job.shared:
+            known += f", {job.shared} in lines above"
+        took = f", about {duration(job.seconds)}" if job.to_do else ""
+        typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {job.to_do} to do{took}")
+    typer.echo(f"In all about {duration(total)} with {work.running.processes} workers, and {size / 1e6:.3g} MB")
+    if work.amount.refine and any(job.diagram and job.to_do + job.shared for job in found):
         typer.echo(FEWER_WITH_REFINE)
 
 
-class _Job(NamedTuple):
-    name: str
-    runs: int
-    done: int
-    missing: list[RunSpec]
-    weights: bool  # whether they are kept: those of single networks
+class Terminal:
+    """Watches long work for the person at the terminal: bars and diagrams that fill in, or lines in a log."""
+
+    def say(self, message: str) -> None:
+        """On standard error."""
+        note(message)
+
+    def saved(self, path: Path) -> None:
+        """On standard output."""
+        typer.echo(f"Figure: {path}")
+
+    def checking(self, claim_id: str, place: int, count: int) -> None:
+        """Only where somebody waits."""
+        if Console(stderr=True).is_terminal:
+            note(f"Checking {claim_id} ({place} of {count})")
+
+    @contextmanager
+    def networks(self, specs: Sequence[RunSpec], names: Sequence[str]) -> Iterator[Display]:
+        """A bar for each."""
+        with RunsProgress(list(specs), list(names)) as progress:
+            yield _Bars(progress)
+
+    def diagram(
+        self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome]
+    ) -> AbstractContextManager[Display]:
+        """The diagram as it fills in."""
+        return SweepDisplay(plan, specs, cells)
+
+    def stopping(self) -> AbstractContextManager[Callable[[], bool]]:
+        """At the first Ctrl-C."""
+        return stop_on_request()
 
 
-def open_if_there(path: Path) -> Store | None:
-    """The store, if there is one: looking at what is to be done should not make one."""
-    return Store(path, create=False) if (path / "index.sqlite").exists() else None
+class _Bars:
+    def __init__(self, progress: RunsProgress) -> None:
+        self._progress = progress
+
+    def expect(self, places: Sequence[int]) -> None:
+        """The bars are there already."""
+
+    def update(self, event: Progress) -> None:
+        match event:
+            case Measured(index, measurement):
+                self._progress.update(index, measurement)
+            case Finished(index, phase, seconds):
+                self._progress.finish(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
+            case Failed(index, error):
+                self._progress.finish(index, f"FAILED: {error}")
 
 
-def gather(work: Work) -> Store:
-    """The store, after doing the runs that it lacked: single networks first, then one diagram after another. Ends the
-    program if asked to stop; the same command goes on.
-    """
-    from grokscope.experiments.evidence import missing_networks
-
-    store = Store(work.path)
-    if missing := missing_networks(store, work.specs):
-        _run_networks(missing, store, work)
-    for place, plan in enumerate(work.plans, start=1):
-        _run_diagram(plan, f"{plan.name}, diagram {place} of {len(work.plans)}", store, work)
-    return store
-
-
-def _run_networks(specs: list[RunSpec], store: Store, work: Work) -> None:
-    from grokscope.experiments.captions import settings
-
-    note(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
-    names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
-    with stop_on_request() as should_stop, RunsProgress(specs, names) as progress:
-        for event in run_all(
-            specs,
-            store.path,
-            workers=work.workers,
-            engine=work.engine,
-            device=work.device,
-            weights=True,
-            should_stop=should_stop,
-        ):
-            match event:
-                case Measured(index, measurement):
-                    progress.update(index, measurement)
-                case Finished(index, phase, seconds):
-                    progress.finish(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
-                case Failed(index, error):
-                    progress.finish(index, f"FAILED: {error}")
-        _end_if(should_stop())
-
-
-def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
-    from grokscope.experiments.evidence import cells_to_run, missing_places
-
-    if work.best and not missing_places(store, plan):
-        return
-    specs = list(plan.specs())
-    # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
-    refined = work.refine or any(sweep.refined for sweep in store.sweeps() if sweep.name == plan.name)
-    record_plan(store, plan, specs, refined=refined, keep_both="another --store keeps both")
-    store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
-    if cells_to_run(store, plan, inferring=work.refine):
-        note(title)
-        _end_if(run_plan(store, plan, specs, work.workers, work.engine, work.device, refined=work.refine))
-
-
-def _end_if(stopped: bool) -> None:
-    if stopped:
+@contextmanager
+def ending_when_stopped() -> Iterator[None]:
+    """End the program if the work in here was asked to stop."""
+    try:
+        yield
+    except StoppedError:
         note("Stopped. The same command goes on.")
         sys.exit(130)

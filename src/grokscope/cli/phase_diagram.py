@@ -8,7 +8,7 @@ import typer
 
 from grokscope.cli.analysis import check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
-from grokscope.cli.outputs import write_text
+from grokscope.outputs import write_text
 from grokscope.store import Store
 from grokscope.sweeps.diagram import phase_diagram as diagram_of
 

@@ -1,10 +1,12 @@
 """What stands below a figure: what is to be seen, the exact settings, and the runs."""
 
+from pathlib import Path
 from textwrap import fill
 
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Experiment
 from grokscope.spec import RunSpec
+from grokscope.store import DEFAULT_STORE
 from grokscope.sweeps.diagram import PhaseDiagram
 
 
@@ -13,6 +15,11 @@ def command(experiment: Experiment, evidence: Evidence) -> str:
     diagrams = map(evidence.diagram, experiment.needs(evidence.scale).diagrams)
     inferred = any(sum(cell.counts.values()) > cell.runs for diagram in diagrams for cell in diagram.all_cells())
     return f"grokscope figure {experiment.name}{evidence.scale.flags()}{' --refine' if inferred else ''}"
+
+
+def store_flag(store: Path) -> str:
+    """What a command needs to find the same store."""
+    return "" if store == DEFAULT_STORE else f" --store {store}"
 
 
 def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:

@@ -1,103 +1,37 @@
 """All experiments by name: the paper's figures and tables, and what goes beyond them."""
 
 import re
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from types import ModuleType
 
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.experiments import (
-    analytic,
-    beyond_fate,
-    beyond_modulus,
-    beyond_noise,
-    beyond_probability,
-    beyond_prunable,
-    fig01,
-    fig02,
-    fig03,
-    fig03a,
-    fig03b,
-    fig04,
-    fig05,
-    fig06,
-    fig07,
-    fig08,
-    fig09,
-    fig10,
-    fig11,
-    fig12,
-    fig13,
-    fig14,
-    fig15,
-    fig16,
-    fig17,
-    fig18,
-    fig19,
-    fig20,
-    fig21,
-    fig22,
-    fig23,
-    fig24,
-    fig25,
-    fig26,
-    fig27,
-    fig28,
-    fig29,
-    fig30,
-    fig31,
-    fig32,
-    table1,
-    table2,
-)
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import PAPER
 from grokscope.sweeps.plan import Plan
 
-_MODULES = (
-    table1,
-    table2,
-    fig01,
-    fig02,
-    fig03,
-    fig03a,
-    fig03b,
-    fig04,
-    fig05,
-    fig06,
-    fig07,
-    fig08,
-    fig09,
-    fig10,
-    fig11,
-    fig12,
-    fig13,
-    fig14,
-    fig15,
-    fig16,
-    fig17,
-    fig18,
-    fig19,
-    fig20,
-    fig21,
-    fig22,
-    fig23,
-    fig24,
-    fig25,
-    fig26,
-    fig27,
-    fig28,
-    fig29,
-    fig30,
-    fig31,
-    fig32,
-    analytic,
-    beyond_fate,
-    beyond_modulus,
-    beyond_noise,
-    beyond_probability,
-    beyond_prunable,
-)
+_MODULES = """
+    paper.table1 paper.table2
+    paper.fig01 paper.fig02 paper.fig03 paper.fig04 paper.fig05 paper.fig06 paper.fig07 paper.fig08 paper.fig09_10_11
+    paper.fig12 paper.fig13 paper.fig14 paper.fig15 paper.fig16 paper.fig17 paper.fig18 paper.fig19 paper.fig20_21_22
+    paper.fig23 paper.fig24 paper.fig25 paper.fig26 paper.fig27 paper.fig28 paper.fig29 paper.fig30 paper.fig31
+    paper.fig32 paper.analytic
+    beyond.fate beyond.modulus beyond.noise beyond.probability beyond.prunable
+"""
 
-EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
+
+def experiments_in(module: ModuleType) -> tuple[Experiment, ...]:
+    """The EXPERIMENT of a module, or its EXPERIMENTS."""
+    found = module.EXPERIMENTS if hasattr(module, "EXPERIMENTS") else (module.EXPERIMENT,)
+    return tuple(found)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for name in _MODULES.split()
+    for experiment in experiments_in(import_module(f"grokscope.experiments.{name}"))
+}
 CLAIMS: dict[str, Claim] = {claim.id: claim for experiment in EXPERIMENTS.values() for claim in experiment.claims}
 SWEEPS: dict[str, Plan] = {
     plan.name: plan for experiment in EXPERIMENTS.values() for plan in experiment.needs(PAPER).diagrams
@@ -116,3 +50,50 @@ def experiment_called(name: str) -> Experiment:
             f"there is no figure {name!r}: `grokscope figures list` has them all{did_you_mean(name, EXPERIMENTS)}"
         )
     return EXPERIMENTS[padded]
+
+
+ALL = "all"
+
+
+def experiments_called(names: Iterable[str], *, all_allowed: bool = False) -> list[Experiment]:
+    """The experiments of these names, each once however it is spelt; one that cannot be made is refused.
+
+    >>> [experiment.name for experiment in experiments_called(["fig1", "fig03a", "fig01"])]
+    ['fig01', 'fig03a']
+    """
+    possible = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
+    spelt_out = [name for word in names for name in (possible if all_allowed and word == ALL else [word])]
+    chosen = {experiment.name: experiment for experiment in map(experiment_called, spelt_out)}
+    for experiment in chosen.values():
+        if experiment.unavailable:
+            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
+    return list(chosen.values())
+
+
+def claims_about(experiments: Iterable[Experiment]) -> list[Claim]:
+    """The claims of all of them, each once."""
+    return list({claim.id: claim for experiment in experiments for claim in experiment.claims}.values())
+
+
+def claims_called(names: Sequence[str]) -> list[Claim]:
+    """The claims of these names, and those about the figures of these names; without a name, all.
+
+    >>> [claim.id for claim in claims_called(["two-peaks", "fig31"])]
+    ['two-peaks', 'multiplication-same-phases', 'multiplication-logarithmic-waves']
+    """
+    chosen: dict[str, Claim] = {} if names else dict(CLAIMS)
+    for name in names:
+        if name in CLAIMS:
+            chosen[name] = CLAIMS[name]
+            continue
+        try:
+            experiment = experiment_called(name)
+        except GrokscopeError:
+            nearest = did_you_mean(name, [*CLAIMS, *EXPERIMENTS])
+            raise GrokscopeError(
+                f"there is no claim or figure {name!r}: `grokscope figures list` has them all{nearest}"
+            ) from None
+        if not experiment.claims:
+            raise GrokscopeError(f"there are no claims about {experiment.name}; `grokscope figure` draws it")
+        chosen |= {claim.id: claim for claim in experiment.claims}
+    return list(chosen.values())

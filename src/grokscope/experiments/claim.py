@@ -70,7 +70,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CheckResult:
     """A check over all seeds."""
 
     check: Check
@@ -88,9 +88,9 @@ class Measured:
     def text(self) -> str:
         """The mean, with the standard deviation over seeds if there are several.
 
-        >>> Measured(Check("test accuracy", lambda _: 0.0, low=0.9), (0.97, 0.99)).text
+        >>> CheckResult(Check("test accuracy", lambda _: 0.0, low=0.9), (0.97, 0.99)).text
         'test accuracy 0.98 ± 0.014 (≥ 0.9)'
-        >>> Measured(Check("test accuracy", lambda _: 0.0, low=0.9), (0.7,)).text
+        >>> CheckResult(Check("test accuracy", lambda _: 0.0, low=0.9), (0.7,)).text
         'test accuracy 0.7 (≥ 0.9: fails)'
         """
         spread = f" ± {np.std(self.values, ddof=1):.2g}" if len(self.values) > 1 else ""
@@ -104,7 +104,7 @@ class Finding:
 
     claim: Claim
     scale: Scale
-    measured: tuple[Measured, ...]  # empty if it was not run
+    measured: tuple[CheckResult, ...]  # empty if it was not run
     seeds: int
 
     @property
@@ -149,7 +149,7 @@ def examine(claim: Claim, store: Store, scale: Scale) -> Finding:
     if evidence.missing(needs):
         return Finding(claim, scale, (), seeds)
     by_seed = [evidence.at_seed(seed) for seed in range(samples)]
-    measured = tuple(Measured(check, tuple(_value(check, each) for each in by_seed)) for check in claim.checks)
+    measured = tuple(CheckResult(check, tuple(_value(check, each) for each in by_seed)) for check in claim.checks)
     return Finding(claim, scale, measured, seeds)
 
 

@@ -1,23 +1,66 @@
-"""What every figure is: the runs it needs, how it is drawn from them, and what the paper claims about them."""
+"""What every figure is: the runs it needs, how it is drawn from them, and what the paper claims about them.
 
-from collections.abc import Callable, Sequence
+EXPERIMENT = Experiment(
+    name="my-figure",
+    title="Two networks side by side",
+    caption="Accuracies with and without weight decay.",
+    needs=lambda scale: Needs(networks=(WITHOUT, WITH)),
+    draw=lambda evidence: Drawing(draw_curves(evidence.networks((WITHOUT, WITH)), ["without", "with"]), data),
+)
+"""
+
+import io
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
+from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.scale import Scale
+from grokscope.experiments.tables import data_frame, rounded
+from grokscope.outputs import Table, write_table, write_text
 
-Table = dict[str, Sequence[object]]  # columns of one length
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDINGS = (".png", ".pdf", ".csv", ".txt")  # of the files that a drawing is saved as
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, and the numbers that it shows."""
+    """A picture, and the numbers that it shows. A notebook shows the picture."""
 
-    figure: Figure
+    figure: "Figure"
     data: Table
+    name: str = ""  # that of its experiment; who draws need not give it
+    caption: str = ""  # what is to be seen, the exact settings and the runs; added to what was drawn
+
+    def to_pandas(self) -> Any:
+        """The numbers as a pandas DataFrame."""
+        return data_frame(self.data)
+
+    def save(self, directory: Path | str) -> Path:
+        """Write the picture as .png and .pdf, the numbers as .csv and the caption as .txt; the path of the .png."""
+        from grokscope.plots import save_figure
+
+        base = Path(directory) / (self.name or "figure")
+        picture = save_figure(self.figure, base.with_name(f"{base.name}.png"))
+        save_figure(self.figure, base.with_name(f"{base.name}.pdf"))
+        write_table(base.with_name(f"{base.name}.csv"), rounded(self.data))
+        write_text(base.with_name(f"{base.name}.txt"), self.caption)
+        return picture
+
+    def _repr_png_(self) -> bytes:
+        from matplotlib import style
+
+        from grokscope.plots import STYLE
+
+        content = io.BytesIO()
+        with style.context(STYLE):
+            self.figure.savefig(content, format="png")
+        return content.getvalue()
 
 
 @dataclass(frozen=True)
@@ -30,7 +73,13 @@ class Experiment:
     name: str  # fig01
     title: str  # a line for the list
     caption: str  # what is to be seen, in our words; settings and run ids are added to it
-    needs: Callable[[Scale], Needs]
-    draw: Callable[[Evidence], Drawing]
+    needs: Callable[[Scale], Needs] = lambda scale: Needs()
+    draw: Callable[[Evidence], Drawing] | None = None  # None only if it is unavailable
     claims: tuple[Claim, ...] = ()
     unavailable: str = ""  # why it cannot be made, if it cannot
+
+    def drawing(self, evidence: Evidence) -> Drawing:
+        """Draw it from runs that are there."""
+        if self.draw is None:
+            raise GrokscopeError(f"{self.name} cannot be made: {self.unavailable}")
+        return self.draw(evidence)

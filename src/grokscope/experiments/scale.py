@@ -203,9 +203,39 @@ def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -
 
 
 def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:
+    if seeds is not None and seeds < 1:
+        raise GrokscopeError(f"--seeds = {seeds} is not allowed: must be at least 1")
     if grid is not None:
-        counts = grid.lower().replace("×", "x").split("x")
-        if len(counts) != 2 or not all(count.isdecimal() and int(count) > 1 for count in counts):
-            raise GrokscopeError(f"--grid = {grid!r} is not allowed: must be two numbers above 1, such as 5x5")
-        scale = replace(scale, grid=(int(counts[0]), int(counts[1])))
+        scale = replace(scale, grid=parse_grid(grid, least=2))
     return scale if seeds is None else replace(scale, seeds=seeds, line_seeds=seeds)
+
+
+def parse_grid(text: str, *, least: int = 1) -> tuple[int, int]:
+    """How many data fractions and how many corruptions.
+
+    >>> parse_grid("17x19")
+    (17, 19)
+    """
+    counts = text.lower().replace("×", "x").split("x")
+    if len(counts) != 2 or not all(count.isdecimal() and int(count) >= least for count in counts):
+        raise GrokscopeError(f"--grid = {text!r} is not allowed: must be two numbers of at least {least}, such as 5x5")
+    return int(counts[0]), int(counts[1])
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much to run, as a user says it: a scale by name, and what should differ from it."""
+
+    scale: str = "quick"
+    grid: str | None = None  # such as 5x5
+    seeds: int | None = None
+    refine: bool = False  # of diagrams run only cells near a boundary, and infer the others
+
+    @property
+    def best(self) -> bool:
+        """Whether each figure and claim is to have the largest scale that the store has all of."""
+        return self.scale == BEST
+
+    def scales(self) -> list[Scale]:
+        """The scales that this can mean, the best first."""
+        return scales_of(self.scale, grid=self.grid, seeds=self.seeds)

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from importlib import import_module
+from typing import Any
 
-from grokscope.experiments.experiment import Table
+from grokscope.errors import GrokscopeError
 from grokscope.measure import Measurement
+from grokscope.outputs import Table
 from grokscope.result import RunResult
 
 _MEASURED = [field.name for field in fields(Measurement)]
@@ -65,3 +68,12 @@ def rounded(table: Table) -> Table:
 
 def _rounded(value: object) -> object:
     return float(f"{value:.6g}") if isinstance(value, float) and math.isfinite(value) else value
+
+
+def data_frame(table: Mapping[str, Sequence[object]]) -> Any:
+    """A pandas DataFrame. pandas is an extra: nothing else here needs it."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise GrokscopeError("pandas is not installed: pip install 'grokscope[export]'") from None
+    return pandas.DataFrame(dict(table))

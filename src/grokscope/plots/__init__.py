@@ -4,14 +4,9 @@ from grokscope.plots.ablation import draw_ablations
 from grokscope.plots.audits import draw_audit, draw_audit_map
 from grokscope.plots.comparison import draw_phase_diagrams
 from grokscope.plots.dynamics import draw_dynamics, draw_ledger
-from grokscope.plots.fate import draw_fate
 from grokscope.plots.files import STYLE, check_figure_path, save_figure
 from grokscope.plots.logits import draw_logits
-from grokscope.plots.moduli import draw_moduli
-from grokscope.plots.noise import draw_noise
 from grokscope.plots.phase_diagram import draw_phase_diagram
-from grokscope.plots.probability import draw_phase_probabilities
-from grokscope.plots.prunable import draw_prunable
 from grokscope.plots.pruning import draw_pruning
 from grokscope.plots.runs import draw_curves, draw_row, draw_runs, settings_line
 from grokscope.plots.spectrum import draw_spectrum
@@ -24,15 +19,10 @@ __all__ = [
     "draw_audit_map",
     "draw_curves",
     "draw_dynamics",
-    "draw_fate",
     "draw_ledger",
     "draw_logits",
-    "draw_moduli",
-    "draw_noise",
     "draw_phase_diagram",
     "draw_phase_diagrams",
-    "draw_phase_probabilities",
-    "draw_prunable",
     "draw_pruning",
     "draw_row",
     "draw_runs",

@@ -8,14 +8,15 @@ from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Ablations
 from grokscope.measure.ablation import HIGH_IPR
-from grokscope.plots.files import INPUT_COLOR, STYLE
+from grokscope.plots.files import STYLE
+from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, INPUT_COLOR
 
 _ACCURACIES = {
-    "test_accuracy": ("test", "#D55E00", "-"),
-    "train_accuracy": ("train", "#0072B2", "-"),
-    "clean_accuracy": ("clean train", "#56B4E9", ":"),
-    "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
-    "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
+    "test_accuracy": ACCURACIES["test_accuracy"],
+    "train_accuracy": ACCURACIES["train_accuracy"],
+    "clean_accuracy": ("clean train", CLEAN_COLOR, ":"),
+    "corrupted_accuracy": ACCURACIES["corrupted_accuracy"],
+    "recovered_accuracy": ACCURACIES["recovered_accuracy"],
 }
 _CURVES = {
     "own_wave": ("each vector its nearest wave", "neurons replaced, from the highest IPR"),

@@ -8,19 +8,20 @@ from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Audit
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BLACK, BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
 from grokscope.plots.phase_diagram import ValueMap, draw_phase_diagram
 from grokscope.sweeps.audits import SweepAudit
 
 _LINES = {  # score → colour, line; what lies upon each other is told apart by the gaps of the upper line
-    "margin": ("#0072B2", "-"),
-    "loss": ("#56B4E9", "-"),
-    "confidence": ("#009E73", "-"),
-    "cleanlab_self_confidence": ("#CC79A7", (0, (1, 1))),
-    "cleanlab_normalized_margin": ("#000000", (0, (1, 1))),
-    "pruned_margin": ("#D55E00", "--"),
-    "pruned_loss": ("#E69F00", "--"),
+    "margin": (BLUE, "-"),
+    "loss": (SKY, "-"),
+    "confidence": (GREEN, "-"),
+    "cleanlab_self_confidence": (PINK, (0, (1, 1))),
+    "cleanlab_normalized_margin": (BLACK, (0, (1, 1))),
+    "pruned_margin": (VERMILION, "--"),
+    "pruned_loss": (ORANGE, "--"),
 }
-_WRONG_COLOR, _RIGHT_COLOR = "#D55E00", "#56B4E9"
+_WRONG_COLOR, _RIGHT_COLOR = VERMILION, SKY
 _BINS = 60
 _MAPPED = ("margin", "pruned_margin")
 

@@ -8,25 +8,26 @@ from matplotlib.figure import Figure
 
 from grokscope.measure import Ledger, Measurement, TrainingEvents
 from grokscope.measure.ledger import NEVER
-from grokscope.plots.files import INPUT_COLOR, STYLE
+from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BLACK, BLUE, GREEN, INPUT_COLOR, PINK, VERMILION, YELLOW
 from grokscope.plots.pruning import LOSSES
 from grokscope.plots.runs import draw_accuracies, draw_columns
 from grokscope.result import RunResult
 
 _EVENTS = {  # label, colour, line
-    "memorised": ("memorised", "#CC79A7", (0, (1, 1))),
-    "grokked": ("grokked", "#D55E00", (0, (5, 2))),
-    "unlearned": ("unlearned", "#009E73", (0, (3, 1, 1, 1))),
-    "forgot": ("forgot", "#000000", (0, (2, 2))),
+    "memorised": ("memorised", PINK, (0, (1, 1))),
+    "grokked": ("grokked", VERMILION, (0, (5, 2))),
+    "unlearned": ("unlearned", GREEN, (0, (3, 1, 1, 1))),
+    "forgot": ("forgot", BLACK, (0, (2, 2))),
     "collapsed": ("norms collapsed", "0.5", "-"),
 }
 MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
-    "norm_u": ("‖U‖", "#0072B2", "-"),
-    "norm_v": ("‖V‖", "#F0E442", ":"),
-    "norm_w": ("‖W‖", "#D55E00", "-"),
+    "norm_u": ("‖U‖", BLUE, "-"),
+    "norm_v": ("‖V‖", YELLOW, ":"),
+    "norm_w": ("‖W‖", VERMILION, "-"),
 }
-_TRANSFORMER_NORMS = {"norm_u": ("‖embedding‖", "#0072B2", "-"), "norm_w": ("‖unembedding‖", "#D55E00", "-")}
-_FATES = {"memorised": "#CC79A7", "recovered": "#009E73", "other": "0.6"}
+_TRANSFORMER_NORMS = {"norm_u": ("‖embedding‖", BLUE, "-"), "norm_w": ("‖unembedding‖", VERMILION, "-")}
+_FATES = {"memorised": PINK, "recovered": GREEN, "other": "0.6"}
 
 
 def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figure:

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from grokscope.errors import GrokscopeError
 
 STYLE = Path(__file__).with_name("grokscope.mplstyle")
-INPUT_COLOR, OUTPUT_COLOR = "#56B4E9", "#D55E00"  # ends of a network
 
 
 def save_figure(figure: Figure, path: Path) -> Path:

@@ -12,13 +12,14 @@ from matplotlib.ticker import MaxNLocator
 from grokscope.measure import LogitTable
 from grokscope.measure.logits import PARTS
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BLUE, GREEN, VERMILION
 from grokscope.plots.runs import settings_line
 from grokscope.randomness import Int64Array
 from grokscope.result import RunResult
 
 _ABREAST = 4
-_TRUTH_COLOR, _LABEL_COLOR = "#0072B2", "#D55E00"  # blue and red, as in Figure 23
-_PART_COLORS = {"corrupted": _LABEL_COLOR, "clean": "#009E73", "test": _TRUTH_COLOR}
+_TRUTH_COLOR, _LABEL_COLOR = BLUE, VERMILION  # blue and red, as in Figure 23
+_PART_COLORS = {"corrupted": _LABEL_COLOR, "clean": GREEN, "test": _TRUTH_COLOR}
 _BINS = 60
 
 

@@ -18,6 +18,7 @@ from matplotlib.patches import Patch, Rectangle
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BLACK
 from grokscope.sweeps.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
 from grokscope.sweeps.plan import Axis
 
@@ -85,7 +86,7 @@ def _draw_values(axes: Axes, shown: ValueMap, panel: int) -> AxesImage:
 
 
 _MISSING = "#ffffff"
-_OUTCOME_COLORS = {**{phase.value: phase.color for phase in Phase}, DIVERGED: "#000000"}
+_OUTCOME_COLORS = {**{phase.value: phase.color for phase in Phase}, DIVERGED: BLACK}
 _FIELD_LABELS = {
     "task.data_fraction": "data fraction α",
     "task.corruption": "corruption fraction ξ",

@@ -10,16 +10,17 @@ from matplotlib.figure import Figure
 
 from grokscope.measure import ORDERS, Pruning, PruningCurve
 from grokscope.plots.files import STYLE
+from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, TEST, TRAIN, Style
 
 _MOST_ABREAST = 3
-ACCURACIES = {  # quantity → label, colour, line; those with the same meaning in a run's curves look the same there
-    "train_accuracy": ("train", "#0072B2", "-"),
-    "test_accuracy": ("test", "#D55E00", "-"),
-    "clean_accuracy": ("clean training", "#56B4E9", "--"),
-    "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
-    "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
+PRUNED_ACCURACIES = {
+    "train_accuracy": ACCURACIES["train_accuracy"],
+    "test_accuracy": ACCURACIES["test_accuracy"],
+    "clean_accuracy": ("clean training", CLEAN_COLOR, "--"),
+    "corrupted_accuracy": ACCURACIES["corrupted_accuracy"],
+    "recovered_accuracy": ACCURACIES["recovered_accuracy"],
 }
-LOSSES = {"train_loss": ("train", "#0072B2", "-"), "test_loss": ("test", "#D55E00", "-")}
+LOSSES = {"train_loss": TRAIN, "test_loss": TEST}
 
 
 def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
@@ -62,7 +63,7 @@ def draw_prunings(
         grid = figure.subplots(len(networks), len(orders), sharey="row", sharex="col", squeeze=False)
         for row, (title, curves) in zip(grid, networks.items(), strict=True):
             for axes, name in zip(row, orders, strict=True):
-                _draw_curve(axes, curves[name], LOSSES if losses else ACCURACIES)
+                _draw_curve(axes, curves[name], LOSSES if losses else PRUNED_ACCURACIES)
                 axes.set(xlim=(0, (until or {}).get(name, 1)), xlabel="")
                 if not losses:
                     _mark_clean_fraction(axes, corruption)
@@ -76,18 +77,18 @@ def draw_prunings(
     return figure
 
 
-def _draw_curve(axes: Axes, curve: PruningCurve, quantities: Mapping[str, tuple[str, str, str]] = ACCURACIES) -> None:
+def _draw_curve(axes: Axes, curve: PruningCurve, quantities: Mapping[str, Style] = PRUNED_ACCURACIES) -> None:
     for quantity, (label, color, line) in quantities.items():
         values = getattr(curve, quantity)
         if not np.isnan(values).any():
             axes.plot(curve.fraction_pruned, values, line, color=color, label=label)
     axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1))
-    if quantities is ACCURACIES:
+    if quantities is PRUNED_ACCURACIES:
         axes.set_ylim(-0.03, 1.03)
 
 
 def _draw_band(axes: Axes, low: PruningCurve, high: PruningCurve) -> None:
-    for quantity, (_, color, _) in ACCURACIES.items():
+    for quantity, (_, color, _) in PRUNED_ACCURACIES.items():
         lower, upper = getattr(low, quantity), getattr(high, quantity)
         if not np.isnan(lower).any():
             axes.fill_between(low.fraction_pruned, lower, upper, color=color, alpha=0.18, linewidth=0)

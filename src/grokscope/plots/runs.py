@@ -14,16 +14,11 @@ from matplotlib.ticker import MaxNLocator
 
 from grokscope.engines import initial_state
 from grokscope.measure import Measurement, neuron_spectra
-from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
+from grokscope.plots.files import STYLE
+from grokscope.plots.palette import ACCURACIES, BAR_EDGE, INPUT_COLOR, OUTPUT_COLOR
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
-_ACCURACIES = {  # column of the curve → label, colour, line
-    "train_accuracy": ("train", "#0072B2", "-"),
-    "test_accuracy": ("test", "#D55E00", "-"),
-    "corrupted_accuracy": ("corrupted: as trained", "#CC79A7", "--"),
-    "recovered_accuracy": ("corrupted: recovered", "#009E73", "--"),
-}
 _IPR_BINS = 40
 _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
 
@@ -87,7 +82,7 @@ def _wrapped(title: str) -> str:
 def draw_accuracies(axes: Axes, result: RunResult) -> None:
     """Accuracies against the step, on a logarithmic axis: what happens early is over within tens of steps."""
     steps = [row.step for row in result.curve]
-    for column, (label, color, line) in _ACCURACIES.items():
+    for column, (label, color, line) in ACCURACIES.items():
         values = np.array([getattr(row, column) for row in result.curve])
         if not np.isnan(values).all():
             # A single point is no line.
@@ -136,7 +131,7 @@ def draw_ipr_histogram(
     note = "all dead" if dead.all() else f"mean {result.neurons.mean_ipr:.2g}"
     if dead.any() and not dead.all():
         note += f", {int(dead.sum())} dead"
-    axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor="#1a5276", label=f"input, {note}")
+    axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor=BAR_EDGE, label=f"input, {note}")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     for name, color in (("output", OUTPUT_COLOR), ("before", "0.25")):
         if name in values:

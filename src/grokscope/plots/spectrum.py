@@ -14,12 +14,13 @@ from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
 from grokscope.measure.characters import wave_order
 from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
-from grokscope.plots.files import INPUT_COLOR, OUTPUT_COLOR, STYLE
+from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BAR_EDGE, BLUE, INPUT_COLOR, ORANGE, OUTPUT_COLOR, VERMILION
 from grokscope.plots.runs import settings_line
 from grokscope.result import RunResult
 from grokscope.spec import Operation
 
-_HIGH_COLOR, _LOW_COLOR, _BEFORE_COLOR = "#0072B2", "#E69F00", "0.6"
+_HIGH_COLOR, _LOW_COLOR, _BEFORE_COLOR = BLUE, ORANGE, "0.6"
 _IPR_BINS = np.linspace(0, 1, 41).tolist()
 _RESIDUAL_BINS = np.linspace(-np.pi, np.pi, 52).tolist()  # 0 is in the middle of one
 
@@ -81,7 +82,7 @@ def _draw_iprs(
     if before is not None:
         initial = neuron_spectra(before, operation).neuron_ipr
         axes.hist(initial, bins=_IPR_BINS, histtype="step", color=_BEFORE_COLOR, linewidth=1.4, label="before training")
-    axes.hist(live, bins=_IPR_BINS, color=INPUT_COLOR, edgecolor="#1a5276", label=_named(waves))
+    axes.hist(live, bins=_IPR_BINS, color=INPUT_COLOR, edgecolor=BAR_EDGE, label=_named(waves))
     if outputs is not None:
         own = outputs.spectra.neuron_ipr[outputs.live]
         axes.hist(own, bins=_IPR_BINS, histtype="step", color=OUTPUT_COLOR, linewidth=1.4, label=_named(outputs))
@@ -189,7 +190,7 @@ def _draw_curve(axes: Axes, result: RunResult) -> None:
     steps = [row.step for row in result.curve]
     axes.plot(steps, [row.mean_ipr for row in result.curve], color=_HIGH_COLOR, label="mean IPR")
     axes.plot(
-        steps, [row.test_accuracy for row in result.curve], "--", color="#D55E00", linewidth=1.2, label="test accuracy"
+        steps, [row.test_accuracy for row in result.curve], "--", color=VERMILION, linewidth=1.2, label="test accuracy"
     )
     axes.legend(loc="upper left")
 

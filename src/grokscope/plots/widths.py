@@ -5,6 +5,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
+from grokscope.plots.palette import BLUE
+
 
 def draw_against_width(
     axes: Axes,
@@ -13,7 +15,7 @@ def draw_against_width(
     label: str,
     *,
     name: str = "",
-    color: str = "#0072B2",
+    color: str = BLUE,
 ) -> None:
     """The mean over seeds at each width, a band of a standard error around it, on a logarithmic axis.
 

@@ -1,0 +1,171 @@
+"""Beyond the paper: can one tell early, or before training, which neurons will memorise and which will generalise?"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from grokscope.experiments.beyond.fate_picture import draw_fate
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper import fig01
+from grokscope.experiments.scale import Scale
+from grokscope.measure import neuron_waves
+from grokscope.measure.detection import auroc
+from grokscope.measure.spectrum import coefficients
+from grokscope.models import Weights, initial_weights
+from grokscope.outputs import Table
+from grokscope.spec import RunSpec
+
+FloatArray = npt.NDArray[np.float64]
+Fate = dict[int, dict[str, FloatArray]]  # step → feature → value of each neuron [N]
+
+FINAL = fig01.COEXISTENCE
+STEPS = (1, 5, 10, 15, 25, 35, 50, 75, 100, 200, 500, 1000)  # of the snapshots, to which the whole run comes
+PERIODIC = 0.5  # IPR at the end above which a neuron is called generalising; few lie between .1 and .75
+FORETOLD = 0.9  # AUROC
+IPR, SHARE, FIT, NORM = "IPR", "share of the strongest wave", "fit of the best wave to the rule", "norm of the weights"
+SEEDS = 3
+
+
+def snapshots() -> list[RunSpec]:
+    """The beginnings of one run, since nothing in it depends on how long it will be, and the run itself."""
+    return [*(FINAL.updated({"training.steps": step}) for step in STEPS), FINAL]
+
+
+def needs(scale: Scale) -> Needs:
+    """One network at several ages, with three seeds."""
+    return Needs(networks=tuple(snapshots()), seeds=SEEDS)
+
+
+def rule_fit(weights: Weights) -> FloatArray:
+    """How much the best wave of each neuron adds to the logits of the true sums, over all pairs [N].
+
+    A neuron adds (Uₘ + Vₙ)² W_q to the logit of q. Its part Uₘ Vₙ W_q, summed over all pairs at q = m + n, is a sum
+    over frequencies of Re(u v w*), with Fourier coefficients u, v and w: large if all three have the wave and their
+    phases fit, φ_w = φ_u + φ_v. That is what the gradient of the rule makes grow.
+    """
+    u, v, w = (coefficients(vectors, "add") for vectors in (weights["U"], weights["V"], weights["W"].T))  # [N, K]
+    return np.asarray((u * v * w.conj()).real[:, 1:].max(axis=1))  # the constant tells no sum from another
+
+
+def features(weights: Weights) -> dict[str, FloatArray]:
+    """What may foretell the fate of a neuron, each [N]."""
+    waves = neuron_waves(weights)
+    return {
+        IPR: np.nan_to_num(waves.spectra.neuron_ipr),  # the dead have none
+        SHARE: waves.power.max(axis=1),
+        FIT: rule_fit(weights),
+        NORM: waves.norm,
+    }
+
+
+def fate(evidence: Evidence) -> tuple[Fate, npt.NDArray[np.bool_]]:
+    """The features of every neuron at every age, from before training on, and whether it generalises at the end [N]."""
+    final = evidence.network(FINAL)
+    spec = final.spec
+    ages: Fate = {0: features(initial_weights(spec.model, spec.task.modulus, spec.training.seed))}
+    for result in evidence.networks(snapshots()):
+        ages[result.spec.training.steps] = features(result.trained_weights())
+    return ages, features(final.trained_weights())[IPR] > PERIODIC
+
+
+def foretelling(ages: Fate, generalising: npt.NDArray[np.bool_]) -> dict[str, dict[int, float]]:
+    """For each feature, the AUROC with which it tells at each step the neurons that will generalise; NaN if none."""
+    found: dict[str, dict[int, float]] = {}
+    for step, values in ages.items():
+        for name, scores in values.items():
+            value = auroc(scores, generalising)
+            found.setdefault(name, {})[step] = math.nan if value is None else value
+    return found
+
+
+def first_step(by_step: dict[int, float]) -> float:
+    """The first step from which on the AUROC is never below .9 again; NaN if there is none."""
+    first = math.nan
+    for step in sorted(by_step, reverse=True):
+        if not by_step[step] >= FORETOLD:
+            break
+        first = step
+    return first
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """AUROC against the step, and how IPR and norm of the two kinds of neurons part."""
+    seeds = range(evidence.scale.seed_count(SEEDS))
+    fates = [fate(evidence.at_seed(seed)) for seed in seeds]
+    aurocs = [foretelling(*each) for each in fates]
+    generalising = np.concatenate([mask for _, mask in fates])
+    pooled = {
+        step: {name: np.concatenate([ages[step][name] for ages, _ in fates]) for name in (IPR, NORM)}
+        for step in fates[0][0]
+    }
+    run_ids = {
+        seed: {result.spec.training.steps: result.run_id for result in evidence.at_seed(seed).networks(snapshots())}
+        for seed in seeds
+    }
+    return Drawing(draw_fate(aurocs, pooled, generalising), _table(aurocs, run_ids))
+
+
+def _table(aurocs: list[dict[str, dict[int, float]]], run_ids: dict[int, dict[int, str]]) -> Table:
+    rows = [
+        (seed, step, run_ids[seed].get(step, ""), name, value)
+        for seed, by_feature in enumerate(aurocs)
+        for name, by_step in by_feature.items()
+        for step, value in by_step.items()
+    ]
+    names = ("seed", "step", "run_id", "feature", "auroc")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _auroc(feature: str, step: int) -> Callable[[Evidence], float]:
+    return lambda evidence: foretelling(*fate(evidence))[feature][step]
+
+
+EXPERIMENT = Experiment(
+    name="beyond-fate",
+    title="Beyond the paper: the fate of neurons",
+    caption="The network of Figure 1 without weight decay, at several ages. A neuron is called generalising if its IPR "
+    "ends above 0.5, memorising otherwise. Left: how well the neurons that will generalise can be told from "
+    "a property that they have at a step (AUROC; 0.5 is guessing; bars span the seeds). Middle and right: IPR and norm "
+    "of the two kinds, median and the range from the 10th to the 90th percentile. The first step shown is the network "
+    "before training.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "beyond-fate-initialisation",
+            "beyond the paper",
+            "Before training neither the IPR nor the norm of a neuron tells whether it will generalise; how well its "
+            "best wave fits the rule tells more than guessing.",
+            needs,
+            (
+                Check("AUROC of the IPR at step 0", _auroc(IPR, 0), 0.4, 0.6),
+                Check("AUROC of the norm at step 0", _auroc(NORM, 0), 0.4, 0.6),
+                Check("AUROC of the fit to the rule at step 0", _auroc(FIT, 0), low=0.6),
+            ),
+            note="The fit to the rule has an AUROC of 0.59 ± 0.01 over three seeds, above guessing in each of them. "
+            "Something can be told before training, but less than we had expected.",
+        ),
+        Claim(
+            "beyond-fate-early",
+            "beyond the paper",
+            "After 100 of 2000 steps the IPR tells which neurons will generalise, but not yet after 10.",
+            needs,
+            (
+                Check("AUROC of the IPR at step 10", _auroc(IPR, 10), high=0.9),
+                Check("AUROC of the IPR at step 100", _auroc(IPR, 100), low=0.9),
+                Check(
+                    "step from which on it is at least 0.9",
+                    lambda evidence: first_step(foretelling(*fate(evidence))[IPR]),
+                    15,
+                    100,
+                ),
+            ),
+            note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others "
+            "are at step 200, the next that was looked at.",
+        ),
+    ),
+)

@@ -1,0 +1,211 @@
+"""The runs that figures and claims need: which are missing, what they will take, and doing them.
+
+work = plan_work([EXPERIMENTS["fig06"]], [], Amount("tiny"), Running(), Path("grokscope-runs"))
+sum(job.seconds for job in jobs(work))
+store = gather(work, Lines())
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grokscope.errors import GrokscopeError
+from grokscope.experiments.captions import settings
+from grokscope.experiments.claim import Claim
+from grokscope.experiments.evidence import (
+    Needs,
+    best_scale,
+    cells_to_run,
+    missing_networks,
+    missing_places,
+    together,
+)
+from grokscope.experiments.experiment import Experiment
+from grokscope.experiments.running import Running
+from grokscope.experiments.scale import Amount, Scale
+from grokscope.experiments.watching import Watcher
+from grokscope.spec import RunSpec
+from grokscope.store import Store
+from grokscope.sweeps import run_all
+from grokscope.sweeps.diagram import wanted_places
+from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
+from grokscope.sweeps.plan import Plan
+
+
+class StoppedError(GrokscopeError):
+    """The work was asked to stop before all runs were done. Nothing is lost: doing it again goes on."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Figures and claims, each with its scale, the runs that they need, and how to do those that are missing."""
+
+    figures: tuple[tuple[Experiment, Scale], ...]
+    claims: tuple[tuple[Claim, Scale], ...]
+    specs: tuple[RunSpec, ...]  # single networks
+    plans: tuple[Plan, ...]  # diagrams
+    amount: Amount
+    running: Running
+    store: Path
+
+    @property
+    def inferring(self) -> bool:
+        """Whether cells whose neighbours agree may stay away. The best of what is there is left as it is."""
+        return self.amount.refine or self.amount.best
+
+
+def plan_work(
+    figures: Sequence[Experiment], claims: Sequence[Claim], amount: Amount, running: Running, store: Path
+) -> Work:
+    """Choose the scales, and refuse what cannot be done before anything is made."""
+    scales, opened = amount.scales(), open_if_there(store)
+
+    def scale_for(needs: Callable[[Scale], Needs]) -> Scale:
+        return best_scale(needs, scales, opened)
+
+    drawn = tuple((experiment, scale_for(experiment.needs)) for experiment in figures)
+    checked = tuple((claim, scale_for(claim.needs)) for claim in claims)
+    needed = [(experiment.needs(scale), scale) for experiment, scale in drawn]
+    needed += [(claim.needs(scale), scale) for claim, scale in checked]
+    specs, plans = together(needed)
+    models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
+    for spec in models.values():
+        running.check(spec)
+    _ = running.processes  # refuses a number that is none
+    return Work(drawn, checked, tuple(specs), tuple(plans), amount, running, store)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done for the single networks, or for one diagram."""
+
+    name: str
+    runs: int
+    done: int  # in the store
+    shared: int  # done by the jobs before it
+    to_do: int
+    seconds: float  # with all processes
+    size: float  # bytes in the store
+    diagram: bool
+
+    @property
+    def inferred(self) -> int:
+        """Cells that need not be run."""
+        return self.runs - self.done - self.shared - self.to_do
+
+
+def jobs(work: Work) -> list[Job]:
+    """What there is to do and how long it will take, as measured now on a few steps."""
+    store = open_if_there(work.store)
+    planned: set[str] = set()
+
+    def job(name: str, runs: int, done: int, missing: Sequence[RunSpec], *, diagram: bool) -> Job:
+        to_do = [spec for spec in missing if spec.run_id not in planned]
+        planned.update(spec.run_id for spec in to_do)
+        running = work.running
+        seconds = estimated_seconds(to_do, running.engine_used, running.device) / running.processes
+        size = estimated_bytes(to_do, weights=not diagram)
+        return Job(name, runs, done, len(missing) - len(to_do), len(to_do), seconds, size, diagram)
+
+    found = []
+    if work.specs:
+        missing = missing_networks(store, work.specs) if store else list(work.specs)
+        found.append(job("networks", len(work.specs), len(work.specs) - len(missing), missing, diagram=False))
+    for plan in work.plans:
+        runs = {spec.run_id: spec for spec in plan.specs()}
+        done = sum(cell.outcome not in (None, "failed") for cell in store.outcomes(runs)) if store else 0
+        missing = cells_to_run(store, plan, inferring=work.inferring) if store else list(runs.values())
+        found.append(job(plan.name, len(runs), done, missing, diagram=True))
+    return found
+
+
+def open_if_there(path: Path) -> Store | None:
+    """The store, if there is one: looking at what is to be done should not make one."""
+    return Store(path, create=False) if (path / "index.sqlite").exists() else None
+
+
+def gather(work: Work, watcher: Watcher) -> Store:
+    """The store, after doing the runs that it lacked: single networks first, then one diagram after another."""
+    store = Store(work.store)
+    with watcher.stopping() as should_stop:
+        if missing := missing_networks(store, work.specs):
+            _run_networks(missing, store, work.running, watcher, should_stop)
+        for place, plan in enumerate(work.plans, start=1):
+            title = f"{plan.name}, diagram {place} of {len(work.plans)}"
+            _run_diagram(plan, title, store, work, watcher, should_stop)
+    return store
+
+
+def _run_networks(
+    specs: Sequence[RunSpec], store: Store, running: Running, watcher: Watcher, should_stop: Callable[[], bool]
+) -> None:
+    watcher.say(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
+    names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
+    with watcher.networks(specs, names) as display:
+        display.expect(range(len(specs)))
+        for event in run_all(
+            specs,
+            store.path,
+            workers=running.processes,
+            engine=running.engine_used,
+            device=running.device,
+            weights=True,
+            should_stop=should_stop,
+        ):
+            display.update(event)
+    _end_if(should_stop())
+
+
+def _run_diagram(
+    plan: Plan, title: str, store: Store, work: Work, watcher: Watcher, should_stop: Callable[[], bool]
+) -> None:
+    if work.amount.best and not missing_places(store, plan):
+        return
+    specs, refine = list(plan.specs()), work.amount.refine
+    _record(plan, specs, store, watcher, refine=refine)
+    store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
+    if not cells_to_run(store, plan, inferring=refine):
+        return
+    watcher.say(title)
+    run_ids = [spec.run_id for spec in specs]  # not the name's: another command may give that to another sweep
+    cells = store.outcomes(run_ids)
+    with watcher.diagram(plan, specs, cells) as display:
+
+        def batches() -> Iterator[Sequence[int]]:
+            missing = {cell.run_id: cell.place for cell in reversed(cells) if cell.outcome is None}  # each run once
+            places = wanted_places(plan, cells) if refine else sorted(missing.values())
+            while places:
+                display.expect(places)
+                yield places
+                places = wanted_places(plan, store.outcomes(run_ids)) if refine else []
+
+        for event in run_all(
+            specs,
+            store.path,
+            workers=work.running.processes,
+            engine=work.running.engine_used,
+            device=work.running.device,
+            batches=batches(),
+            should_stop=should_stop,
+        ):
+            display.update(event)
+    _end_if(should_stop())
+
+
+def _record(plan: Plan, specs: Sequence[RunSpec], store: Store, watcher: Watcher, *, refine: bool) -> None:
+    """Write down which runs the sweep of this name is made of; if the name meant others until now, say so."""
+    before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
+    if before and before.definition != json.loads(json.dumps(plan.to_dict())):
+        watcher.say(
+            f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
+            "another --store keeps both."
+        )
+    # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
+    refined = refine or (before is not None and before.refined)
+    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
+
+
+def _end_if(stopped: bool) -> None:
+    if stopped:
+        raise StoppedError("stopped before all runs were done; nothing is lost, and doing it again goes on")

@@ -1,0 +1,302 @@
+"""Figure 3: where in the plane of data fraction and corruption a network does what, as regularisation grows."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from grokscope.experiments import tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.quantities.regions import (
+    GENERALISING,
+    INVERTING,
+    Region,
+    boundary_shift,
+    region,
+    share_of_these,
+)
+from grokscope.experiments.scale import Scale
+from grokscope.phases import Phase
+from grokscope.plots import draw_phase_diagrams
+from grokscope.sweeps.plan import Axis, Plan
+
+DATA_FRACTIONS = Axis.over("task.data_fraction", (round(0.1 + 0.05 * i, 2) for i in range(17)))
+CORRUPTIONS = Axis.over("task.corruption", (round(0.05 * i, 2) for i in range(19)))
+WEIGHT_DECAY = Plan("fig3a", axes=(DATA_FRACTIONS, CORRUPTIONS, Axis.over("optimizer.weight_decay", (0, 5, 15, 20))))
+DROPOUT = Plan("fig3b", axes=(DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", (0, 0.3, 0.6, 0.9))))
+
+
+def needs(scale: Scale) -> Needs:
+    """Two diagrams of four panels."""
+    return Needs(diagrams=(WEIGHT_DECAY, DROPOUT))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """Weight decay above, dropout below."""
+    decay, dropout = evidence.diagram(WEIGHT_DECAY), evidence.diagram(DROPOUT)
+    data = tables.stacked(fig3a=decay.to_columns(), fig3b=dropout.to_columns())
+    return Drawing(draw_phase_diagrams([decay, dropout]), data)
+
+
+def _half(name: str, plan: Plan, regularisation: str, claims: tuple[Claim, ...]) -> Experiment:
+    """One of the two diagrams alone: the other takes hours more at the paper's scale."""
+    return Experiment(
+        name=name,
+        title=f"Phase diagrams with {regularisation}",
+        caption="The phase in which a network ends, over the data fraction α and the corruption fraction ξ, for "
+        f"growing {regularisation}.",
+        needs=lambda scale: Needs(diagrams=(plan,)),
+        draw=drawing_of(plan),
+        claims=claims,
+    )
+
+
+def with_decay(evidence: Evidence, weight_decay: float, plan: Plan = WEIGHT_DECAY) -> Region:
+    """The panel of a weight decay, of Figure 3(a) or of another diagram that has one for each."""
+    return region(evidence.diagram(plan), {"optimizer.weight_decay": weight_decay})
+
+
+def with_dropout(evidence: Evidence, dropout: float, plan: Plan = DROPOUT) -> Region:
+    """The panel of a dropout, of Figure 3(b) or of another diagram that has one for each."""
+    return region(evidence.diagram(plan), {"model.dropout": dropout})
+
+
+def _largest_loss_of_robustness(panel: Region) -> float:
+    """By how much the largest ξ that still generalises falls from one α to the next; 0 if it never does."""
+    borders = [panel.robustness(alpha) for alpha in panel.data_fractions]
+    known = [border for border in borders if not math.isnan(border)]
+    return max((before - after for before, after in pairwise(known)), default=math.nan)
+
+
+def _claim(name: str, paper: str, statement: str, *checks: Check, plan: Plan = WEIGHT_DECAY, note: str = "") -> Claim:
+    return Claim(name, paper, statement, lambda scale: Needs(diagrams=(plan,)), checks, note)
+
+
+_COARSE = "It holds on the paper's grid. At the quick scale (p = 59, 5 × 5 cells)"
+
+WEIGHT_DECAY_CLAIMS = (
+    _claim(
+        "more-data-more-robust",
+        "Figure 3, caption",
+        "The more data a network is given, the more of it can be corrupted before it stops generalising.",
+        Check(
+            "largest ξ that generalises without weight decay, α 0.9 minus α 0.5",
+            lambda e: with_decay(e, 0).robustness(0.9) - with_decay(e, 0).robustness(0.5),
+            low=0.1,
+        ),
+        # Two steps of the paper's grid: what one network more or less on the boundary makes.
+        Check(
+            "largest fall of such a ξ from one α to the next, at weight decays 0, 5 and 15",
+            lambda e: float(np.max([_largest_loss_of_robustness(with_decay(e, decay)) for decay in (0, 5, 15)])),
+            high=0.1,
+        ),
+        note=f"{_COARSE} at α = 0.9 and ξ = 0.45 the test accuracy is 0.897, just below what counts as generalising.",
+    ),
+    _claim(
+        "unregularised-robustness",
+        "Section 2",
+        "A network without any regularisation generalises although a sizable part of its labels is wrong.",
+        Check("largest ξ that generalises at α 0.5", lambda e: with_decay(e, 0).robustness(0.5), low=0.2),
+        Check("largest ξ that generalises at α 0.9", lambda e: with_decay(e, 0).robustness(0.9), low=0.4),
+        note=f"{_COARSE} at α = 0.9 and ξ = 0.45 the test accuracy is 0.897, just below what counts as generalising.",
+    ),
+    _claim(
+        "partial-inversion-unregularised",
+        "Section 2, Figure 3(a)",
+        "Without regularisation there is Partial Inversion too, but only where data is ample.",
+        Check(
+            "share of Partial Inversion without weight decay",
+            lambda e: with_decay(e, 0).share(Phase.PARTIAL_INVERSION),
+            low=0.01,
+        ),
+        Check("smallest α with Partial Inversion", lambda e: _first_partial_inversion(with_decay(e, 0)), low=0.5),
+        note=f"{_COARSE} there is none: every network that generalises without weight decay coexists.",
+    ),
+    _claim(
+        "memorization-corners",
+        "Section 2, Figure 3(a)",
+        "With very many wrong labels, or with very little data, a network without regularisation only memorises.",
+        Check(
+            "share of Memorization at ξ ≥ 0.8",
+            lambda e: with_decay(e, 0).within(corruptions=(0.8, 1)).share(Phase.MEMORIZATION),
+            low=0.8,
+        ),
+        Check(
+            "share of Memorization at α ≤ 0.15",
+            lambda e: with_decay(e, 0).within(data_fractions=(0, 0.15)).share(Phase.MEMORIZATION),
+            low=0.8,
+        ),
+    ),
+    _claim(
+        "weight-decay-enlarges-generalisation",
+        "Section 2, Figure 3(a)",
+        "Networks with more weight decay generalise in more of the plane of data and corruption.",
+        Check(
+            "share that generalises, weight decay 5 minus 0",
+            lambda e: with_decay(e, 5).share(*GENERALISING) - with_decay(e, 0).share(*GENERALISING),
+            low=0.03,
+        ),
+        Check(
+            "share that generalises, weight decay 15 minus 5",
+            lambda e: with_decay(e, 15).share(*GENERALISING) - with_decay(e, 5).share(*GENERALISING),
+            low=0.03,
+        ),
+        note="The step from none to 5 is large. From 5 to 15 the border of generalisation stays where it is, on the "
+        "paper's grid to the cell: what grows behind it is Full Inversion.",
+    ),
+    _claim(
+        "weight-decay-needs-less-data",
+        "Section 3.1 (i), Figure 3(a)",
+        "Weight decay lets networks generalise from less data at the same corruption.",
+        Check(
+            "shift of the boundary in α, weight decay 0 to 5",
+            lambda e: boundary_shift(with_decay(e, 0), with_decay(e, 5)),
+            low=0.02,
+        ),
+        Check(
+            "shift of the boundary in α, weight decay 0 to 15",
+            lambda e: boundary_shift(with_decay(e, 0), with_decay(e, 15)),
+            low=0.05,
+        ),
+    ),
+    _claim(
+        "weight-decay-full-inversion",
+        "Section 3.1 (ii), Figure 3(a)",
+        "Full Inversion comes with weight decay: hardly any without it, and the more the stronger it is.",
+        Check("share of Full Inversion at weight decay 0", lambda e: _fully_inverted(e, 0), high=0.02),
+        Check(
+            "share of Full Inversion, weight decay 5 minus 0",
+            lambda e: _fully_inverted(e, 5) - _fully_inverted(e, 0),
+            low=0.03,
+        ),
+        Check("share of Full Inversion at weight decay 15", lambda e: _fully_inverted(e, 15), low=0.25),
+        Check(
+            "share of Full Inversion, weight decay 15 minus 5",
+            lambda e: _fully_inverted(e, 15) - _fully_inverted(e, 5),
+            low=0.03,
+        ),
+        note=f"{_COARSE} four cells of 25 are in Full Inversion at weight decay 15.",
+    ),
+    _claim(
+        "forgetting-at-high-weight-decay",
+        "Section 2, Figure 3(a)",
+        "Forgetting takes very high weight decay.",
+        Check("share of Forgetting at weight decay 20", lambda e: _forgotten(e, 20), low=0.1),
+        Check(
+            "largest share of Forgetting at weight decays up to 15",
+            lambda e: max(_forgotten(e, decay) for decay in (0, 5, 15)),
+            high=0.02,
+        ),
+    ),
+    _claim(
+        "forgetting-replaces-full-inversion",
+        "Section 2, Appendix E",
+        "What is forgotten at the highest weight decay is what a little less of it inverts fully.",
+        # Up to ξ = 0.1 a network that ignores all wrong labels still gets 0.9 of them: Coexistence in Table 2.
+        Check(
+            "of the Forgetting at weight decay 20 and ξ ≥ 0.15, share of Full Inversion at weight decay 15",
+            lambda e: share_of_these(
+                with_decay(e, 20).within(corruptions=(0.15, 1)),
+                (Phase.FORGETTING,),
+                with_decay(e, 15).within(corruptions=(0.15, 1)),
+                (Phase.FULL_INVERSION,),
+            ),
+            low=0.8,
+        ),
+    ),
+    _claim(
+        "memorising-networks-do-not-forget",
+        "Appendix E",
+        "Only networks that have found the rule forget: those that memorise at less weight decay memorise at more.",
+        Check(
+            "of the Memorization at weight decay 15, share of Memorization at weight decay 20",
+            lambda e: share_of_these(
+                with_decay(e, 15), (Phase.MEMORIZATION,), with_decay(e, 20), (Phase.MEMORIZATION,)
+            ),
+            low=0.9,
+        ),
+    ),
+)
+
+
+def _first_partial_inversion(panel: Region) -> float:
+    found = (panel.first_data_fraction(xi, (Phase.PARTIAL_INVERSION,)) for xi in panel.corruptions)
+    return min((alpha for alpha in found if not math.isnan(alpha)), default=math.nan)
+
+
+def _fully_inverted(evidence: Evidence, weight_decay: float) -> float:
+    return with_decay(evidence, weight_decay).share(Phase.FULL_INVERSION)
+
+
+def _forgotten(evidence: Evidence, weight_decay: float) -> float:
+    return with_decay(evidence, weight_decay).share(Phase.FORGETTING)
+
+
+DROPOUT_CLAIMS = (
+    _claim(
+        "dropout-enlarges-generalisation",
+        "Section 2, Figure 3(b)",
+        "Networks with some dropout generalise in more of the plane than networks without.",
+        Check(
+            "share that generalises, dropout 0.3 minus 0",
+            lambda e: with_dropout(e, 0.3).share(*GENERALISING) - with_dropout(e, 0).share(*GENERALISING),
+            low=0.03,
+        ),
+        plan=DROPOUT,
+    ),
+    _claim(
+        "dropout-enlarges-inversion",
+        "Section 2, Figure 3(b)",
+        "The more dropout, up to a point, the more networks give true answers where their labels were wrong.",
+        Check(
+            "share of Inversion, dropout 0.3 minus 0",
+            lambda e: with_dropout(e, 0.3).share(*INVERTING) - with_dropout(e, 0).share(*INVERTING),
+            low=0.03,
+        ),
+        Check(
+            "share of Inversion, dropout 0.6 minus 0.3",
+            lambda e: with_dropout(e, 0.6).share(*INVERTING) - with_dropout(e, 0.3).share(*INVERTING),
+            low=0.03,
+        ),
+        plan=DROPOUT,
+    ),
+    _claim(
+        "dropout-full-inversion",
+        "Section 2, Figure 3(b)",
+        "With dropout some networks memorise no wrong label at all, as with weight decay.",
+        Check(
+            "share of Full Inversion, dropout 0.6 minus 0",
+            lambda e: with_dropout(e, 0.6).share(Phase.FULL_INVERSION) - with_dropout(e, 0).share(Phase.FULL_INVERSION),
+            low=0.03,
+        ),
+        plan=DROPOUT,
+    ),
+    _claim(
+        "dropout-confusion",
+        "Section 2, Figure 3(b)",
+        "With very high dropout, networks that do not generalise cannot memorise their training labels either.",
+        Check("share of Confusion at dropout 0.9", lambda e: with_dropout(e, 0.9).share(Phase.CONFUSION), low=0.2),
+        Check("share of Confusion at dropout 0", lambda e: with_dropout(e, 0).share(Phase.CONFUSION), high=0.05),
+        plan=DROPOUT,
+    ),
+)
+
+
+WHOLE = Experiment(
+    name="fig03",
+    title="Phase diagrams with weight decay and dropout",
+    caption="The phase in which a network ends, over the data fraction α and the corruption fraction ξ, for growing "
+    "weight decay (above) and dropout (below).",
+    needs=needs,
+    draw=draw,
+    claims=(*WEIGHT_DECAY_CLAIMS, *DROPOUT_CLAIMS),
+)
+
+EXPERIMENTS = (
+    WHOLE,
+    _half("fig03a", WEIGHT_DECAY, "weight decay", WEIGHT_DECAY_CLAIMS),
+    _half("fig03b", DROPOUT, "dropout", DROPOUT_CLAIMS),
+)

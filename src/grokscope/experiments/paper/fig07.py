@@ -1,0 +1,260 @@
+"""Figure 7: a Transformer and a three-layer MLP, with little weight decay and with more."""
+
+import math
+from collections.abc import Sequence
+
+from grokscope.experiments import tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
+from grokscope.experiments.quantities.deep import (
+    both_high,
+    ipr_growth,
+    most_memorised,
+    steps_to_unlearning,
+    train_before_grokking,
+)
+from grokscope.experiments.quantities.regions import GENERALISING, share_grown
+from grokscope.experiments.scale import Scale
+from grokscope.phases import Phase
+from grokscope.plots import draw_phase_diagrams
+from grokscope.result import RunResult
+from grokscope.spec import RunSpec
+from grokscope.sweeps.plan import Axis, Plan
+
+DECAY = "optimizer.weight_decay"
+_SEEDS = 3
+# The published panels have weight decays 10 and 50 in an optimiser scheme that is not published. These are for plain
+# AdamW with logits and scores divided by √d. At p = 97, α = .8, ξ = .2 the Transformer was seen to memorise with 0.5
+# and to invert fully with 2, and the MLP to invert fully with 5 (after 2000 steps); 1 was tried on smaller MLPs only.
+TRANSFORMER_DECAYS = (0.5, 2.0)
+MLP_DECAYS = (1.0, 5.0)
+_SELECTED = {"task.data_fraction": 0.8, "task.corruption": 0.2, "optimizer.learning_rate": 0.001}
+TRANSFORMER = RunSpec().updated(
+    {**_SELECTED, "model.kind": "transformer", "model.scaling": "sqrt-d", "training.steps": 3000}
+)
+DEEP_MLP = RunSpec().updated(
+    {**_SELECTED, "model.depth": 3, "model.parameterization": "standard", "training.steps": 5000}
+)
+
+
+def _plan(name: str, base: RunSpec, decays: Sequence[float]) -> Plan:
+    axis = Axis.over(DECAY, decays)
+    return Plan(name, base, (DATA_FRACTIONS, CORRUPTIONS, axis)).with_seeds(_SEEDS)
+
+
+TRANSFORMERS = _plan("fig7a", TRANSFORMER, TRANSFORMER_DECAYS)
+DEEP_MLPS = _plan("fig7b", DEEP_MLP, MLP_DECAYS)
+
+
+def specs() -> list[RunSpec]:
+    """Two Transformers and two MLPs at α = .8, ξ = .2: the first of both with little weight decay."""
+    return [
+        base.updated({DECAY: decay})
+        for base, decays in ((TRANSFORMER, TRANSFORMER_DECAYS), (DEEP_MLP, MLP_DECAYS))
+        for decay in decays
+    ]
+
+
+def needs(scale: Scale) -> Needs:
+    """Two diagrams, and the four networks of the histograms."""
+    return Needs(networks=tuple(specs()), diagrams=(TRANSFORMERS, DEEP_MLPS))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """Transformers above, MLPs below; the histograms beside the diagrams."""
+    diagrams = {"1-layer Transformer": evidence.diagram(TRANSFORMERS), "3-layer MLP": evidence.diagram(DEEP_MLPS)}
+    results = evidence.networks(specs())
+    titles = [_title(result) for result in results]
+    beside = [dict(zip(titles[i : i + 2], results[i : i + 2], strict=True)) for i in (0, 2)]
+    names = [f"{result.spec.model.kind} {title}" for result, title in zip(results, titles, strict=True)]
+    data = tables.stacked(
+        fig7a=diagrams["1-layer Transformer"].to_columns(),
+        fig7b=diagrams["3-layer MLP"].to_columns(),
+        neurons=tables.neurons(dict(zip(names, results, strict=True))),
+    )
+    return Drawing(draw_phase_diagrams(list(diagrams.values()), list(diagrams), beside, outline="before"), data)
+
+
+def _title(result: RunResult) -> str:
+    return f"weight decay {result.spec.optimizer.weight_decay:g}\n{result.outcome}"
+
+
+LESS_TRANSFORMER, MORE_TRANSFORMER, LESS_MLP, MORE_MLP = specs()
+_NO_DECAY = TRANSFORMER.updated({DECAY: 0.0}), DEEP_MLP.updated({DECAY: 0.0})
+NOT_DECAYED = {  # with other ways to regularise, and without
+    "Transformer": _NO_DECAY[0],
+    "Transformer with dropout 0.2": _NO_DECAY[0].updated({"model.dropout": 0.2}),
+    "MLP": _NO_DECAY[1],
+    "MLP with dropout 0.2": _NO_DECAY[1].updated({"model.dropout": 0.2}),
+    "MLP with BatchNorm": _NO_DECAY[1].updated({"model.norm": "batch"}),
+}
+_WITH_DROPOUT = tuple(
+    LESS_MLP.updated({"model.dropout": 0.05, "task.data_fraction": alpha, "task.corruption": 0.2})
+    for alpha in (0.5, 0.8)
+)
+
+
+def _networks(*chosen: RunSpec) -> Needs:
+    return Needs(networks=chosen, seeds=_SEEDS)
+
+
+def _grown(evidence: Evidence, plan: Plan, *phases: Phase) -> float:
+    """By how much more weight decay enlarges the part of the diagram in these phases."""
+    return share_grown(evidence.diagram(plan), phases)
+
+
+def _decay_claim(name: str, what: str, plan: Plan, note: str = "") -> Claim:
+    return Claim(
+        name,
+        "Section 2.2, Figure 7",
+        f"With more weight decay {what} generalises in a larger part of the diagram, at the expense of memorising.",
+        lambda scale: Needs(diagrams=(plan,)),
+        (
+            Check("growth of the share of generalising cells", lambda e: _grown(e, plan, *GENERALISING), low=0.1),
+            Check("growth of the share of memorising cells", lambda e: _grown(e, plan, Phase.MEMORIZATION), high=-0.05),
+        ),
+        note,
+    )
+
+
+def _phases_claim(name: str, what: str, less: RunSpec, more: RunSpec) -> Claim:
+    """Bounds from Table 2."""
+    return Claim(
+        name,
+        "Section 2.2, Figure 7",
+        f"At α = 0.8, ξ = 0.2 {what} memorises the wrong labels with little weight decay and ignores them with more.",
+        lambda scale: _networks(less, more),
+        (
+            Check("train accuracy with little", lambda e: e.network(less).final.train_accuracy, low=0.9),
+            Check("test accuracy with more", lambda e: e.network(more).final.test_accuracy, low=0.9),
+            Check("train accuracy with more", lambda e: e.network(more).final.train_accuracy, high=0.85),
+        ),
+    )
+
+
+def _stages_claim(name: str, what: str, spec: RunSpec, note: str = "") -> Claim:
+    return Claim(
+        name,
+        "Abstract, Section 2.2",
+        f"{what} with weight decay first fits the training labels, then finds the rule, then drops the wrong labels.",
+        lambda scale: _networks(spec),
+        (
+            Check("train accuracy before test accuracy is high", lambda e: train_before_grokking(e.network(spec)), 0.9),
+            Check("both accuracies at their best step", lambda e: both_high(e.network(spec)), low=0.9),
+            Check("steps from the rule to unlearning", lambda e: steps_to_unlearning(e.network(spec)), low=0),
+            Check("train accuracy in the end", lambda e: e.network(spec).final.train_accuracy, low=0.75, high=0.85),
+        ),
+        note,
+    )
+
+
+def _is_full_inversion(result: RunResult) -> float:
+    """1 or 0; NaN for a network that has learnt nothing, which says nothing."""
+    return float(result.phase is Phase.FULL_INVERSION) if result.final.train_accuracy > 0.5 else math.nan
+
+
+EXPERIMENT = Experiment(
+    name="fig07",
+    title="Phase diagrams and IPR of a Transformer and a three-layer MLP",
+    caption="A one-layer Transformer (above) and a three-layer ReLU MLP (below) with little weight decay and with "
+    "more: the phases over α and ξ, and the IPR of the neurons at the input at α = 0.8, ξ = 0.2, with an outline of "
+    "the same before training. The paper's own weight decays belong to an optimiser scheme that is not published; "
+    "those shown here were chosen for plain AdamW so that these four networks are in the phases that it shows.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "transformer-embedding-periodic",
+            "Hypothesis 2.2, Figure 7(a)",
+            "The embedding of a Transformer that generalises is more periodic than it was before training, and than "
+            "that of one that memorises.",
+            lambda scale: _networks(LESS_TRANSFORMER, MORE_TRANSFORMER),
+            (
+                Check("test accuracy", lambda e: e.network(MORE_TRANSFORMER).final.test_accuracy, low=0.9),
+                Check("IPR over that at the start", lambda e: ipr_growth(e.network(MORE_TRANSFORMER)), low=1.1),
+                Check(
+                    "IPR over that with little weight decay",
+                    lambda e: e.network(MORE_TRANSFORMER).final.mean_ipr / e.network(LESS_TRANSFORMER).final.mean_ipr,
+                    low=1.1,
+                ),
+            ),
+        ),
+        Claim(
+            "transformer-embedding-mode",
+            "ours, read off Figure 7(a)",
+            "Most dimensions of the embedding of a Transformer in Full Inversion have an IPR of 0.1 to 0.28.",
+            lambda scale: _networks(MORE_TRANSFORMER),
+            (Check("mean IPR", lambda e: e.network(MORE_TRANSFORMER).final.mean_ipr, low=0.1, high=0.28),),
+            note="The optimiser scheme of the figure is not published. At p = 97, d = 128 the mean is 0.051, after "
+            "0.040 before training, which fails; where it holds, that is due to a smaller modulus, at which noise "
+            "alone has a higher IPR: 0.083 at p = 47.",
+        ),
+        Claim(
+            "deep-mlp-input-periodic",
+            "Hypothesis 2.2, Figure 7(b)",
+            "The input neurons of a three-layer MLP that generalises are far more periodic than before training, and "
+            "more than with little weight decay.",
+            lambda scale: _networks(LESS_MLP, MORE_MLP),
+            (
+                Check("test accuracy", lambda e: e.network(MORE_MLP).final.test_accuracy, low=0.9),
+                Check("IPR over that at the start", lambda e: ipr_growth(e.network(MORE_MLP)), low=2),
+                Check(
+                    "IPR over that with little weight decay",
+                    lambda e: e.network(MORE_MLP).final.mean_ipr / e.network(LESS_MLP).final.mean_ipr,
+                    low=1.1,
+                ),
+            ),
+        ),
+        _decay_claim(
+            "transformer-decay-generalises",
+            "a Transformer",
+            TRANSFORMERS,
+            note="At the quick scale (p = 47, d = 64) the cells at ξ = 0.2 and α = 0.7 and 0.9 stop memorising and "
+            "learn the rule, but not to the 0.9 at which Table 2 speaks of it: test accuracy 0.89 and 0.73 there, "
+            "which counts as Confusion.",
+        ),
+        _decay_claim("deep-mlp-decay-generalises", "a three-layer MLP", DEEP_MLPS),
+        _phases_claim("transformer-decay-inverts", "a Transformer", LESS_TRANSFORMER, MORE_TRANSFORMER),
+        _phases_claim("deep-mlp-decay-inverts", "a three-layer MLP", LESS_MLP, MORE_MLP),
+        Claim(
+            "deep-inversion-needs-decay",
+            "Section 2.2",
+            "Without weight decay neither a Transformer nor a three-layer MLP ends in Full Inversion, with dropout or "
+            "BatchNorm no more than without.",
+            lambda scale: _networks(*NOT_DECAYED.values()),
+            tuple(
+                Check(f"Full Inversion, {name}", lambda e, spec=spec: _is_full_inversion(e.network(spec)), high=0)  # type: ignore[misc]
+                for name, spec in NOT_DECAYED.items()
+            ),
+        ),
+        _stages_claim(
+            "transformer-two-stages",
+            "A Transformer",
+            MORE_TRANSFORMER,
+            note="With p = 47, d = 64 the stages run into one: weight decay that is enough to generalise from so few "
+            "examples keeps the network from fitting them first.",
+        ),
+        _stages_claim("deep-mlp-two-stages", "A three-layer MLP", MORE_MLP),
+        Claim(
+            "deep-mlp-dropout-never-memorises",
+            "Appendix G",
+            "With a dropout of as little as 0.05 a three-layer MLP never fits its training set, as it does without.",
+            lambda scale: _networks(*_WITH_DROPOUT, LESS_MLP),
+            (
+                *(
+                    Check(
+                        f"most wrong labels memorised at once at α = {spec.task.data_fraction:g}",
+                        lambda e, spec=spec: most_memorised(e.network(spec)),  # type: ignore[misc]
+                        high=0.5,
+                    )
+                    for spec in _WITH_DROPOUT
+                ),
+                Check("the same without dropout at α = 0.8", lambda e: most_memorised(e.network(LESS_MLP)), low=0.9),
+            ),
+            note="It has memorised all wrong labels by step 500, as without dropout, with p = 97 and 500 neurons a "
+            "layer as with p = 47 and 160.",
+        ),
+    ),
+)

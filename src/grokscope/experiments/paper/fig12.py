@@ -1,0 +1,140 @@
+"""Figure 12: how periodic the embeddings of Transformers of other shapes become."""
+
+import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
+
+from grokscope.experiments import tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper.fig07 import MORE_TRANSFORMER
+from grokscope.experiments.quantities.deep import ipr_growth, ipr_ratio
+from grokscope.experiments.scale import Scale
+from grokscope.plots import STYLE
+from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
+from grokscope.result import RunResult
+from grokscope.spec import RunSpec
+
+HEADS = (8, 4)
+SHAPES = {"1 layer": (1, False), "2 layers": (2, False), "1 layer, tied": (1, True)}  # layers, tied weights
+
+
+def spec(heads: int, shape: str) -> RunSpec:
+    """One of the Transformers, at α = .8, ξ = .2 and the weight decay with which Figure 7's generalises."""
+    layers, tied = SHAPES[shape]
+    return MORE_TRANSFORMER.updated({"model.heads": heads, "model.layers": layers, "model.tie_weights": tied})
+
+
+def specs() -> list[RunSpec]:
+    """All of them, row by row of the figure."""
+    return [spec(heads, shape) for heads in HEADS for shape in SHAPES]
+
+
+def needs(scale: Scale) -> Needs:
+    """Six networks, one of which is Figure 7's."""
+    return Needs(networks=tuple(specs()))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """A row for each number of heads."""
+    results = {f"{heads} heads, {shape}": evidence.network(spec(heads, shape)) for heads in HEADS for shape in SHAPES}
+    return Drawing(_picture(results), tables.neurons(results))
+
+
+def _picture(results: dict[str, RunResult]) -> Figure:
+    with style.context(STYLE):
+        figure = Figure(figsize=(1 + 3.4 * len(SHAPES), 0.4 + 3 * len(HEADS)))
+        grid = figure.subplots(len(HEADS), len(SHAPES), squeeze=False, sharey=True)
+        limit = shared_ipr_limit(results.values())
+        for axes, (name, result) in zip(grid.flat, results.items(), strict=True):
+            draw_ipr_histogram(axes, result, "before", limit=limit)
+            axes.set_title(f"{name}\n{result.outcome}")
+        for axes in grid[:, 0]:
+            axes.set_ylabel("dimensions of the embedding")
+    return figure
+
+
+def _ratio(evidence: Evidence, numerator: RunSpec, denominator: RunSpec) -> float:
+    return ipr_ratio(evidence.network(numerator), evidence.network(denominator))
+
+
+_TOO_SMALL = (
+    "At the quick scale (p = 47, d = 64, 2000 steps) only the Transformer with four heads and one layer has found the "
+    "rule in the end, with a test accuracy of 0.91; the others have 0.38 to 0.72. IPRs are compared of networks only "
+    "that have found it."
+)
+_SEEN = "At p = 97, d = 128 all six end in Full Inversion, with a mean IPR that was 0.040 before training. "
+
+
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str) -> Claim:
+    needed = Needs(networks=tuple(specs()), seeds=3)
+    return Claim(name, paper, statement, lambda scale: needed, checks, f"{note}{_TOO_SMALL}")
+
+
+def _per_heads(other: str, what: str, low: float, high: float) -> tuple[Check, ...]:
+    """A shape compared with the plain one, at each number of heads."""
+
+    def check(heads: int) -> Check:
+        compared, plain = spec(heads, other), spec(heads, "1 layer")
+        return Check(f"{what}, {heads} heads", lambda e: _ratio(e, compared, plain), low, high)
+
+    return tuple(map(check, HEADS))
+
+
+def _more_heads(shape: str) -> Check:
+    more, fewer = (spec(heads, shape) for heads in HEADS)
+    return Check(f"IPR with 8 heads over that with 4, {shape}", lambda e: _ratio(e, more, fewer), low=1.05)
+
+
+# Before training the mean IPR varies by 1.3 % between seeds at p = 97, d = 128, and by 2.2 % at p = 47, d = 64: there a
+# single seed 5 % apart is not much. Within a fifth two histograms as broad as these look alike.
+EXPERIMENT = Experiment(
+    name="fig12",
+    title="IPR of the embeddings of Transformers with other depths, heads and tied weights",
+    caption="The IPR of the dimensions of the embedding at α = 0.8 and ξ = 0.2, with an outline of the same before "
+    "training, for Transformers with eight heads (above) and four (below): of one layer, of two, and with the "
+    "embedding used again as the unembedding.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        _claim(
+            "transformer-shapes-periodic",
+            "Appendix G.1, Figure 12",
+            "Transformers of all these shapes find the rule, and their embeddings become more periodic.",
+            Check(
+                "lowest test accuracy", lambda e: min(each.final.test_accuracy for each in e.networks(specs())), low=0.9
+            ),
+            Check(
+                "smallest IPR over that at the start",
+                lambda e: float(np.min([ipr_growth(each) for each in e.networks(specs())])),
+                low=1.1,
+            ),
+            note=_SEEN,
+        ),
+        _claim(
+            "transformer-depth-keeps-ipr",
+            "Figure 12",
+            "A second layer does not change the IPR of a Transformer's embedding.",
+            *_per_heads("2 layers", "IPR with 2 layers over that with 1", 0.8, 1.25),
+            note=_SEEN
+            + "In two layers it ends at 0.079 instead of 0.049 with 8 heads, and 0.085 instead of 0.051 with 4. ",
+        ),
+        _claim(
+            "transformer-heads-raise-ipr",
+            "Figure 12",
+            "More heads make a Transformer's embedding more periodic.",
+            _more_heads("1 layer"),
+            _more_heads("2 layers"),
+            note=_SEEN
+            + "With 8 heads it ends at 0.049 in one layer and 0.079 in two, with 4 heads at 0.051 and 0.085. ",
+        ),
+        _claim(
+            "transformer-tying-lowers-ipr",
+            "Figure 12",
+            "A Transformer whose unembedding is its embedding has a less periodic one.",
+            *_per_heads("1 layer, tied", "IPR tied over that untied", 0.0, 0.95),
+            note=_SEEN + "Tied it ends at 0.066 instead of 0.049 with 8 heads, and 0.065 instead of 0.051 with 4. ",
+        ),
+    ),
+)

@@ -1,0 +1,128 @@
+"""Figure 13: Transformers with dropout."""
+
+from grokscope.experiments import tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
+from grokscope.experiments.paper.fig07 import LESS_TRANSFORMER
+from grokscope.experiments.quantities.regions import GENERALISING, share_grown
+from grokscope.experiments.scale import Scale
+from grokscope.phases import Phase
+from grokscope.plots import draw_phase_diagrams
+from grokscope.result import RunResult
+from grokscope.spec import RunSpec
+from grokscope.sweeps.plan import Axis, Plan
+
+# The paper states no weight decay here. With Figure 7's lower one a network memorises without dropout, so that what
+# dropout adds can be seen; without any it does not even memorise.
+DROPOUTS = (0.0, 0.05, 0.2)
+_SELECTED = {"task.data_fraction": 0.9, "task.corruption": 0.1}
+
+
+def plan(scale: Scale) -> Plan:
+    """A panel for each dropout, the first being one of Figure 7; only none and the most of it if not at full scale."""
+    shown = DROPOUTS if scale.full else (DROPOUTS[0], DROPOUTS[-1])
+    axis = Axis.over("model.dropout", shown)
+    return Plan("fig13", LESS_TRANSFORMER, (DATA_FRACTIONS, CORRUPTIONS, axis))
+
+
+def specs() -> list[RunSpec]:
+    """The networks of the histograms, at α = .9, ξ = .1."""
+    return [LESS_TRANSFORMER.updated({**_SELECTED, "model.dropout": dropout}) for dropout in DROPOUTS]
+
+
+NONE, SMALL, LARGE = specs()
+
+
+def needs(scale: Scale) -> Needs:
+    """A diagram, and three networks."""
+    return Needs(networks=tuple(specs()), diagrams=(plan(scale),))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """The diagrams, then the histograms."""
+    diagram = evidence.diagram(plan(evidence.scale))
+    networks = {_title(result): result for result in evidence.networks(specs())}
+    data = tables.stacked(fig13=diagram.to_columns(), neurons=tables.neurons(networks))
+    return Drawing(draw_phase_diagrams([diagram], beside=[networks], outline="before"), data)
+
+
+def _title(result: RunResult) -> str:
+    return f"dropout {result.spec.model.dropout:g}\n{result.outcome}"
+
+
+def _networks(scale: Scale) -> Needs:
+    return Needs(networks=tuple(specs()), seeds=3)
+
+
+def _diagram(scale: Scale) -> Needs:
+    return Needs(diagrams=(plan(scale),))
+
+
+def _grown(evidence: Evidence, *phases: Phase) -> float:
+    """By how much the most dropout enlarges the part of the diagram in these phases."""
+    return share_grown(evidence.diagram(plan(evidence.scale)), phases)
+
+
+EXPERIMENT = Experiment(
+    name="fig13",
+    title="Phase diagrams and IPR of Transformers with dropout",
+    caption="One-layer Transformers with dropout of what attention and MLP add: phases over α and ξ, and the IPR of "
+    "the dimensions of the embedding at α = 0.9, ξ = 0.1, with an outline of the same before training. The paper "
+    "states no weight decay here; all have the smaller one of Figure 7, without which they do not even memorise.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "transformer-little-dropout-coexists",
+            "Appendix G.2, Figure 13",
+            "With a little dropout a Transformer generalises and memorises at once, with a more periodic embedding.",
+            _networks,
+            (
+                Check("test accuracy, dropout 0.05", lambda e: e.network(SMALL).final.test_accuracy, low=0.9),
+                Check("train accuracy, dropout 0.05", lambda e: e.network(SMALL).final.train_accuracy, low=0.9),
+                # Ignoring all wrong labels is a train accuracy of 0.9 too: that it memorises is told by these alone.
+                Check("corrupted accuracy, dropout 0.05", lambda e: e.network(SMALL).final.corrupted_accuracy, low=0.5),
+                Check(
+                    "IPR over that without dropout",
+                    lambda e: e.network(SMALL).final.mean_ipr / e.network(NONE).final.mean_ipr,
+                    low=1.05,
+                ),
+            ),
+        ),
+        Claim(
+            "transformer-more-dropout-does-not-help",
+            "Appendix G.2, Figure 13",
+            "A dropout above 0.1 does not make a Transformer generalise better than less of it.",
+            _networks,
+            (
+                Check(
+                    "test accuracy with dropout 0.2 minus the best with less",
+                    lambda e: (
+                        e.network(LARGE).final.test_accuracy
+                        - max(each.final.test_accuracy for each in e.networks((NONE, SMALL)))
+                    ),
+                    high=0.02,
+                ),
+            ),
+            note="At p = 97, d = 128 it holds: dropout 0.05 ends with a test accuracy of 0.998, 0.2 with 0.897, none "
+            "with 0.329. At p = 47, d = 64 dropout 0.2 ends with 0.99, 0.05 with 0.94 and none with 0.24: the more of "
+            "it, the sooner the network finds the rule.",
+        ),
+        Claim(
+            "transformer-more-dropout-not-in-more-places",
+            "Appendix G.2, Figure 13",
+            "A dropout above 0.1 does not make Transformers generalise in more of the diagram.",
+            _diagram,
+            (Check("growth of the share of generalising cells", lambda e: _grown(e, *GENERALISING), high=0.05),),
+        ),
+        Claim(
+            "transformer-dropout-confuses",
+            "Section 2.2",
+            "Dropout mostly enlarges the part of the diagram in which a Transformer neither memorises nor generalises.",
+            _diagram,
+            (Check("growth of the share of Confusion", lambda e: _grown(e, Phase.CONFUSION), low=0.1),),
+        ),
+    ),
+)

@@ -1,0 +1,92 @@
+"""Figure 14: three-layer MLPs that start from weights of another size."""
+
+import math
+
+from grokscope.experiments import tables
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
+from grokscope.experiments.paper.fig07 import MORE_MLP
+from grokscope.experiments.quantities.deep import ipr_growth, output_ipr
+from grokscope.experiments.scale import Scale
+from grokscope.plots import draw_phase_diagrams
+from grokscope.result import RunResult
+from grokscope.sweeps.plan import Axis, Plan
+
+_PARAMETERIZATION = "model.parameterization"
+# The weight decay with which Figure 7's network inverts fully, so the standard panel is one of that figure.
+DIAGRAM = Plan("fig14", MORE_MLP, (DATA_FRACTIONS, CORRUPTIONS, Axis.over(_PARAMETERIZATION, ("standard", "lazy"))))
+STANDARD, LAZY = (MORE_MLP.updated({_PARAMETERIZATION: name}) for name in ("standard", "lazy"))
+
+
+def needs(scale: Scale) -> Needs:
+    """A diagram of two panels, and two networks at α = .8, ξ = .2."""
+    return Needs(networks=(STANDARD, LAZY), diagrams=(DIAGRAM,))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """The diagrams, then the histograms."""
+    diagram = evidence.diagram(DIAGRAM)
+    networks = {_title(result): result for result in evidence.networks((STANDARD, LAZY))}
+    data = tables.stacked(fig14=diagram.to_columns(), neurons=tables.neurons(networks))
+    return Drawing(draw_phase_diagrams([diagram], beside=[networks]), data)
+
+
+def _title(result: RunResult) -> str:
+    return f"{result.spec.model.parameterization}\n{result.outcome}"
+
+
+def _ratio(lazy: float, standard: float) -> float:
+    return lazy / standard if standard else math.nan
+
+
+def _claim(name: str, statement: str, *checks: Check, note: str = "") -> Claim:
+    def needed(scale: Scale) -> Needs:
+        return Needs(networks=(STANDARD, LAZY), seeds=3)
+
+    return Claim(name, "Appendix G.3, Figure 14", statement, needed, checks, note)
+
+
+EXPERIMENT = Experiment(
+    name="fig14",
+    title="Phase diagrams and IPR of three-layer MLPs in two parameterisations",
+    caption="Three-layer ReLU MLPs whose weights start with variance 2/fan-in (standard), or larger, 2/N^(2/3), which "
+    "makes training lazier: phases over α and ξ, and the IPR of rows of the input layer and, outlined, of columns of "
+    "the output layer, at α = 0.8, ξ = 0.2.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        _claim(
+            "parameterisation-keeps-periodicity",
+            "In both parameterisations the network finds the rule and its input neurons become periodic.",
+            Check("test accuracy, standard", lambda e: e.network(STANDARD).final.test_accuracy, low=0.9),
+            Check("test accuracy, lazy", lambda e: e.network(LAZY).final.test_accuracy, low=0.9),
+            Check("IPR over that at the start, standard", lambda e: ipr_growth(e.network(STANDARD)), low=2),
+            Check("IPR over that at the start, lazy", lambda e: ipr_growth(e.network(LAZY)), low=2),
+        ),
+        _claim(
+            "lazy-keeps-input-ipr",
+            "Lazier training hardly changes the IPR at the input.",
+            Check(
+                "input IPR, lazy over standard",
+                lambda e: _ratio(e.network(LAZY).final.mean_ipr, e.network(STANDARD).final.mean_ipr),
+                low=0.75,
+                high=1.33,
+            ),
+        ),
+        _claim(
+            "lazy-raises-output-ipr",
+            "Lazier training makes the columns of the output layer more periodic.",
+            Check(
+                "output IPR, lazy over standard",
+                lambda e: _ratio(output_ipr(e.network(LAZY)), output_ipr(e.network(STANDARD))),
+                low=1.1,
+            ),
+            note="At p = 97 with 500 neurons a layer it is the other way round: lazy ends at 0.058 and standard at "
+            "0.169, noise being 0.040. The lazy network ignores the wrong labels when it has found the rule, by step "
+            "1350, and then memorises them, up to a train accuracy of 0.999. With p = 47 and 160 neurons a layer both "
+            "end below the 0.083 of noise, lazy at 0.064 and standard at 0.062.",
+        ),
+    ),
+)

@@ -1,0 +1,135 @@
+"""Figure 17: pruning by IPR in three phases, to the last neuron."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper import fig01
+from grokscope.experiments.quantities.pruned import HIGHEST, LOWEST, by_ipr, curve_table, fraction_to_lose
+from grokscope.experiments.scale import Scale
+from grokscope.plots.pruning import PRUNED_ACCURACIES, draw_prunings
+from grokscope.spec import RunSpec
+
+_RULE_KEPT = 0.95  # test accuracy at which a network still knows the rule
+
+
+def needs(scale: Scale) -> Needs:
+    """The networks of Figure 1."""
+    return Needs(networks=tuple(fig01.specs()))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """One row for each network, one column for each order."""
+    titles = {f"weight decay {spec.optimizer.weight_decay:g}": spec for spec in fig01.specs()}
+    curves = {title: by_ipr(evidence, spec) for title, spec in titles.items()}
+    named = {title: (evidence.network(spec).run_id, curves[title]) for title, spec in titles.items()}
+    figure = draw_prunings(curves, fig01.BASE.task.corruption)
+    return Drawing(figure, curve_table(named, tuple(PRUNED_ACCURACIES)))
+
+
+def _memory_left(spec: RunSpec) -> Callable[[Evidence], float]:
+    """The lowest corrupted accuracy that low-first pruning reaches with the rule intact."""
+
+    def value(evidence: Evidence) -> float:
+        curve = by_ipr(evidence, spec)[LOWEST]
+        kept = np.minimum.accumulate(curve.test_accuracy) >= _RULE_KEPT
+        return float(curve.corrupted_accuracy[kept].min()) if kept.any() else float("nan")
+
+    return value
+
+
+def _distance_from_clean(spec: RunSpec) -> Callable[[Evidence], float]:
+    """How far train accuracy comes to 1 − ξ on the way, with the rule intact."""
+
+    def value(evidence: Evidence) -> float:
+        curve = by_ipr(evidence, spec)[LOWEST]
+        kept = np.minimum.accumulate(curve.test_accuracy) >= _RULE_KEPT
+        distances = np.abs(curve.train_accuracy - (1 - fig01.BASE.task.corruption))[kept]
+        return float(distances.min()) if kept.any() else float("nan")
+
+    return value
+
+
+def memory_gained(evidence: Evidence, spec: RunSpec) -> float:
+    """By how much high-first pruning raises the corrupted accuracy at best."""
+    accuracy = by_ipr(evidence, spec)[HIGHEST].corrupted_accuracy
+    return float(accuracy.max() - accuracy[0])
+
+
+def _at_most_memory(quantity: str) -> Callable[[Evidence], float]:
+    """An accuracy where high-first pruning at wd 5 has raised the corrupted one most."""
+
+    def value(evidence: Evidence) -> float:
+        curve = by_ipr(evidence, fig01.PARTIAL)[HIGHEST]
+        return float(getattr(curve, quantity)[curve.corrupted_accuracy.argmax()])
+
+    return value
+
+
+def _kept_longer(evidence: Evidence) -> float:
+    """By how many neurons, as a fraction, the corrupted labels outlast the clean ones, at wd 0 and high first."""
+    curve = by_ipr(evidence, fig01.COEXISTENCE)[HIGHEST]
+    return fraction_to_lose(curve, "corrupted_accuracy") - fraction_to_lose(curve, "clean_accuracy")
+
+
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
+    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(fig01.specs()), seeds=3), checks, note)
+
+
+EXPERIMENT = Experiment(
+    name="fig17",
+    title="Pruning by IPR in three phases: accuracies",
+    caption="As in Figure 6 and to the last neuron, for the three networks of Figure 1: from the lowest IPR on "
+    "(left), and from the highest (right).",
+    needs=needs,
+    draw=draw,
+    claims=(
+        _claim(
+            "low-ipr-memorises-everywhere",
+            "Appendix I.1, Figure 17 (left)",
+            "In every phase, pruning low-IPR neurons takes the corrupted labels away and leaves the rule.",
+            *(
+                Check(f"corrupted accuracy left, wd {spec.optimizer.weight_decay:g}", _memory_left(spec), high=0.05)
+                for spec in fig01.specs()
+            ),
+            *(
+                Check(
+                    f"train accuracy from 1 − ξ, wd {spec.optimizer.weight_decay:g}",
+                    _distance_from_clean(spec),
+                    high=0.03,
+                )
+                for spec in fig01.specs()
+            ),
+        ),
+        _claim(
+            "memory-outlasts-clean",
+            "Appendix I.1, Figure 17(a, right)",
+            "In Coexistence, pruned from the highest IPR, corrupted labels are kept longer than clean ones.",
+            Check("fraction of neurons between the losses of 10 % of each", _kept_longer, low=0.05),
+        ),
+        _claim(
+            "pruning-revives-memory",
+            "Appendix I.1, Figure 17(b, right)",
+            "In Partial Inversion, removing high-IPR neurons brings memorised labels back, and clean ones stay.",
+            Check("gain of corrupted accuracy, wd 5", lambda e: memory_gained(e, fig01.PARTIAL), low=0.1),
+            Check("clean accuracy there", _at_most_memory("clean_accuracy"), low=0.7),
+            Check("test accuracy there", _at_most_memory("test_accuracy"), high=0.5),
+            note="Corrupted accuracy is nearly flat between 25 and 55 % pruned, so chance decides where it is highest, "
+            "which is where we look; test accuracy falls from 0.8 to 0 in between, and was 0.54 there for seed 0.",
+        ),
+        _claim(
+            "no-memory-to-revive",
+            "Appendix I.1, Figure 17(c, right)",
+            "In Full Inversion, removing high-IPR neurons brings back hardly any corrupted label.",
+            Check("gain of corrupted accuracy, wd 15", lambda e: memory_gained(e, fig01.FULL), high=0.15),
+            Check(
+                "less than at wd 5 by",
+                lambda e: memory_gained(e, fig01.PARTIAL) - memory_gained(e, fig01.FULL),
+                low=0.1,
+            ),
+        ),
+    ),
+)

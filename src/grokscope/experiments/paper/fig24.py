@@ -1,0 +1,82 @@
+"""Figure 24: the accuracies behind the phase diagrams with weight decay."""
+
+import math
+from collections.abc import Callable
+from statistics import median
+
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Experiment
+from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
+from grokscope.experiments.quantities.regions import panel_at
+from grokscope.experiments.scale import Scale
+from grokscope.phases import Phase
+
+
+def needs(scale: Scale) -> Needs:
+    """The diagram of Figure 3(a)."""
+    return Needs(diagrams=(WEIGHT_DECAY,))
+
+
+def _median(
+    evidence: Evidence, weight_decay: float, phase: Phase, value: Callable[[float, float, float], float]
+) -> float:
+    """The median over the cells of a phase that were run; the value is of train accuracy, test accuracy and ξ."""
+    diagram = evidence.diagram(WEIGHT_DECAY)
+    corruptions = [float(str(xi)) for (xi,) in diagram.rows.points] if diagram.rows else []
+    values = [
+        value(cell.train_accuracy, cell.test_accuracy, xi)
+        for xi, row in zip(corruptions, panel_at(diagram, {"optimizer.weight_decay": weight_decay}).cells, strict=True)
+        for cell in row
+        if cell.outcome == phase and cell.train_accuracy is not None and cell.test_accuracy is not None
+    ]
+    return median(values) if values else math.nan
+
+
+EXPERIMENT = Experiment(
+    name="fig24",
+    title="Accuracies over data and corruption, with weight decay",
+    caption="The diagrams of Figure 3 (a) with the accuracies that they are made from: on the training labels, wrong "
+    "ones included, and on the test set. Cells whose phase is inferred have none.",
+    needs=needs,
+    draw=drawing_of(WEIGHT_DECAY, accuracies=True),
+    claims=(
+        Claim(
+            "memorization-guesses",
+            "Section 2, Figure 24",
+            "Networks that memorise fit nearly all training labels and only guess on the test set.",
+            needs,
+            (
+                Check(
+                    "median train accuracy of Memorization at weight decay 0",
+                    lambda e: _median(e, 0, Phase.MEMORIZATION, lambda train, test, xi: train),
+                    low=0.98,
+                ),
+                Check(
+                    "median test accuracy of Memorization at weight decay 0",
+                    lambda e: _median(e, 0, Phase.MEMORIZATION, lambda train, test, xi: test),
+                    high=0.05,
+                ),
+            ),
+        ),
+        Claim(
+            "full-inversion-plateau",
+            "Section 2, Figure 24",
+            "In Full Inversion the train accuracy is the share of labels that are right, and the test accuracy is 1.",
+            needs,
+            (
+                Check(
+                    "median distance of train accuracy from 1 − ξ in Full Inversion at weight decay 15",
+                    lambda e: _median(e, 15, Phase.FULL_INVERSION, lambda train, test, xi: abs(train - (1 - xi))),
+                    high=0.03,
+                ),
+                Check(
+                    "median test accuracy of Full Inversion at weight decay 15",
+                    lambda e: _median(e, 15, Phase.FULL_INVERSION, lambda train, test, xi: test),
+                    low=0.99,
+                ),
+            ),
+        ),
+    ),
+)

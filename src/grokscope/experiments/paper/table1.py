@@ -1,0 +1,104 @@
+"""Table 1: what the phases are in words, each beside a network that is in it."""
+
+from collections.abc import Callable
+
+from grokscope.experiments.captions import settings
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper import fig01, fig08
+from grokscope.experiments.scale import Scale
+from grokscope.experiments.tables import from_rows
+from grokscope.phases import Phase
+from grokscope.plots.tables import draw_table
+from grokscope.spec import RunSpec
+
+# The paper names settings for four phases; for the others, one from the middle of theirs in Figure 3.
+NETWORKS: dict[Phase, RunSpec] = {
+    Phase.COEXISTENCE: fig01.COEXISTENCE,
+    Phase.PARTIAL_INVERSION: fig01.PARTIAL,
+    Phase.FULL_INVERSION: fig01.FULL,
+    Phase.MEMORIZATION: fig01.COEXISTENCE.updated({"task.data_fraction": 0.2}),
+    Phase.FORGETTING: fig08.FORGETTING,
+    Phase.CONFUSION: fig01.COEXISTENCE.updated({"model.dropout": 0.9}),
+}
+_WORDS: dict[Phase, tuple[str, str]] = {  # memorises corrupted labels, generalises
+    Phase.COEXISTENCE: ("yes", "yes"),
+    Phase.PARTIAL_INVERSION: ("partially", "yes"),
+    Phase.FULL_INVERSION: ("no", "yes"),
+    Phase.MEMORIZATION: ("yes", "no"),
+    Phase.FORGETTING: ("no", "no"),
+    Phase.CONFUSION: ("no", "no"),
+}
+_MEMORISES = {"yes": (0.9, 1.0), "partially": (0.1, 0.9), "no": (0.0, 0.1)}  # corrupted accuracy
+_GENERALISES = {"yes": (0.9, 1.0), "no": (0.0, 0.9)}  # test accuracy, as in Table 2
+
+
+def needs(scale: Scale) -> Needs:
+    """One network for each phase."""
+    return Needs(networks=tuple(NETWORKS.values()))
+
+
+def draw(evidence: Evidence) -> Drawing:
+    """A row for each phase: the words of the paper, and what a network does."""
+    rows = [(phase, *_WORDS[phase], evidence.network(spec)) for phase, spec in NETWORKS.items()]
+    headings = ("phase", "memorises corrupted", "corrupted accuracy", "generalises", "test accuracy", "network")
+    shown = [
+        (
+            phase.label,
+            memorises,
+            f"{result.final.corrupted_accuracy:.3f}",
+            generalises,
+            f"{result.final.test_accuracy:.3f}",
+            setting_of(result.spec),
+        )
+        for phase, memorises, generalises, result in rows
+    ]
+    figure = draw_table(headings, shown, (1.5, 1.6, 1.5, 1.0, 1.2, 3.2), [phase.color for phase in NETWORKS])
+    data = from_rows(("phase", "memorises", "corrupted_accuracy", "generalises", "test_accuracy", "setting"), shown)
+    return Drawing(figure, {**data, "run_id": [result.run_id for *_, result in rows]})
+
+
+def setting_of(spec: RunSpec) -> str:
+    """What of a network differs from the defaults, without the sections of the fields."""
+    parts = settings(spec).split(", ")
+    return ", ".join(part.partition(".")[2].replace("_", " ") for part in parts) if "." in parts[0] else parts[0]
+
+
+def _corrupted(phase: Phase) -> Callable[[Evidence], float]:
+    return lambda evidence: evidence.network(NETWORKS[phase]).final.corrupted_accuracy
+
+
+def _test(phase: Phase) -> Callable[[Evidence], float]:
+    return lambda evidence: evidence.network(NETWORKS[phase]).final.test_accuracy
+
+
+def _checks() -> tuple[Check, ...]:
+    checks = []
+    for phase, (memorises, generalises) in _WORDS.items():
+        low, high = _MEMORISES[memorises]
+        checks.append(Check(f"corrupted accuracy, {phase.label}", _corrupted(phase), low, high))
+        low, high = _GENERALISES[generalises]
+        checks.append(Check(f"test accuracy, {phase.label}", _test(phase), low, high))
+    return tuple(checks)
+
+
+EXPERIMENT = Experiment(
+    name="table1",
+    title="The phases in words",
+    caption="What distinguishes the phases, and beside it the accuracies of one network in each: on corrupted training "
+    "examples against the drawn labels, and on the test set.",
+    needs=needs,
+    draw=draw,
+    claims=(
+        Claim(
+            "phases-in-words",
+            "Table 1",
+            "Each phase memorises corrupted labels, and generalises, as its row of the table says.",
+            lambda scale: Needs(networks=tuple(NETWORKS.values()), seeds=3),
+            _checks(),
+            note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels: it fails at "
+            "memorising all of them, as the text says, and not at memorising any, as the table does.",
+        ),
+    ),
+)

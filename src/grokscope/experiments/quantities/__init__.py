@@ -1,0 +1,1 @@
+"""What several claims measure, of networks and of diagrams."""

@@ -1,0 +1,191 @@
+"""Figures and claims in one call each, for programs and notebooks.
+
+    drawing = gs.figure("fig06", scale="tiny")
+    findings = gs.claims(["fig06", "two-peaks"], scale="tiny")
+    gs.reproduce(["fig01", "fig06"], scale="tiny", out="pictures")
+
+Runs that the store does not have are done first. Ctrl-C is safe: the same call goes on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from grokscope.errors import GrokscopeError
+from grokscope.experiments.captions import caption, command, store_flag
+from grokscope.experiments.claim import Claim, examine
+from grokscope.experiments.evidence import DivergedError, Evidence
+from grokscope.experiments.experiment import ENDINGS, Drawing, Experiment
+from grokscope.experiments.gathering import Work, gather, open_if_there, plan_work
+from grokscope.experiments.running import AUTO, Running
+from grokscope.experiments.scale import Amount, Scale
+from grokscope.experiments.verdicts import Findings, check_ledger_path
+from grokscope.experiments.watching import Lines, Watcher
+from grokscope.outputs import check_writable
+from grokscope.store import DEFAULT_STORE, Store
+
+DEFAULT_OUT = Path("grokscope-figures")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Figures, and what became of the claims about them."""
+
+    drawings: dict[str, Drawing]  # by name
+    not_drawn: dict[str, str]  # by name, why: a run failed or diverged
+    findings: Findings
+
+
+def figure(
+    name: str,
+    *,
+    scale: str = "quick",
+    grid: str | None = None,
+    seeds: int | None = None,
+    refine: bool = False,
+    store: Path | str | Store = DEFAULT_STORE,
+    workers: int | str = AUTO,
+    engine: str = AUTO,
+    device: str = "cpu",
+    out: Path | str | None = None,
+) -> Drawing:
+    """Draw a figure, after doing the runs that it needs and the store does not have.
+
+        gs.figure("fig05", scale="tiny").to_pandas()
+
+    `name` is one of `grokscope figures list`. With `out`, the files are written to that directory.
+    """
+    from grokscope.experiments.catalogue import experiments_called
+
+    (chosen,) = experiments_called([name])
+    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    made = make(plan_work([chosen], [], amount, running, _path(store)), Lines(), _directory(out))
+    for reason in made.not_drawn.values():
+        raise GrokscopeError(f"{chosen.name} was not drawn: {reason}")
+    return made.drawings[chosen.name]
+
+
+def claims(
+    names: str | Sequence[str] = (),
+    *,
+    scale: str = "quick",
+    grid: str | None = None,
+    seeds: int | None = None,
+    refine: bool = False,
+    run: bool = True,
+    store: Path | str | Store = DEFAULT_STORE,
+    workers: int | str = AUTO,
+    engine: str = AUTO,
+    device: str = "cpu",
+    out: Path | str | None = None,
+) -> Findings:
+    """Check claims, after doing the runs that they need and the store does not have.
+
+        gs.claims(["fig06", "two-peaks"], scale="tiny").counts
+
+    `names` are of claims or of figures; none means all claims. With `run=False` nothing is trained, and claims that
+    lack runs are reported as not run. `out` is a file for the ledger: .md or .json.
+    """
+    from grokscope.experiments.catalogue import claims_called
+
+    chosen = claims_called([names] if isinstance(names, str) else names)
+    ledgers = [] if out is None else [Path(out)]
+    for path in ledgers:
+        check_ledger_path(path)
+    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    return check_claims(plan_work([], chosen, amount, running, _path(store)), Lines(), ledgers, run=run)
+
+
+def reproduce(
+    names: str | Sequence[str] = ("all",),
+    *,
+    scale: str = "quick",
+    grid: str | None = None,
+    seeds: int | None = None,
+    refine: bool = False,
+    store: Path | str | Store = DEFAULT_STORE,
+    workers: int | str = AUTO,
+    engine: str = AUTO,
+    device: str = "cpu",
+    out: Path | str = DEFAULT_OUT,
+) -> Reproduction:
+    """Make figures and check the claims about them; all of them, unless some are named. Everything is written to `out`.
+
+    gs.reproduce(["fig01", "fig06"], scale="tiny").findings.counts
+    """
+    from grokscope.experiments.catalogue import claims_about, experiments_called
+
+    chosen = experiments_called([names] if isinstance(names, str) else names, all_allowed=True)
+    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    work = plan_work(chosen, claims_about(chosen), amount, running, _path(store))
+    return make(work, Lines(), _directory(out))
+
+
+def make(work: Work, watcher: Watcher, out: Path | None = None) -> Reproduction:
+    """Do what is missing, draw the figures, and check the claims. Files are written as soon as they can be."""
+    ledgers = [out / "claims.md", out / "claims.json"] if out and work.claims else []
+    if out:
+        pictures = [out / f"{experiment.name}{ending}" for experiment, _ in work.figures for ending in ENDINGS]
+        check_writable([*pictures, *ledgers])
+    store = gather(work, watcher)
+    drawings: dict[str, Drawing] = {}
+    not_drawn: dict[str, str] = {}
+    for experiment, scale in work.figures:
+        try:
+            drawings[experiment.name] = drawing = draw(experiment, Evidence(store, scale))
+        except (DivergedError, MissingRunsError) as error:
+            not_drawn[experiment.name] = str(error)
+            continue
+        if out:
+            watcher.saved(drawing.save(out))
+    findings = examine_all(work.claims, store, watcher)
+    _write(findings, ledgers, watcher)
+    return Reproduction(drawings, not_drawn, findings)
+
+
+def check_claims(work: Work, watcher: Watcher, ledgers: Sequence[Path] = (), *, run: bool = True) -> Findings:
+    """The claims alone; without running, only from what the store has."""
+    check_writable(ledgers)
+    with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
+        store = gather(work, watcher) if run else open_if_there(work.store) or Store(nothing)
+        findings = examine_all(work.claims, store, watcher)
+    _write(findings, ledgers, watcher)
+    return findings
+
+
+class MissingRunsError(GrokscopeError):
+    """A figure cannot be drawn because runs of it failed."""
+
+
+def draw(experiment: Experiment, evidence: Evidence) -> Drawing:
+    """Draw a figure from runs that are there, with its name and its caption."""
+    flag = store_flag(evidence.store.path)
+    if missing := evidence.missing(experiment.needs(evidence.scale)):
+        raise MissingRunsError(
+            f"{missing} of its runs failed: `grokscope status{flag}` says why, and the same command tries them again"
+        )
+    made_with = command(experiment, evidence) + flag
+    return replace(experiment.drawing(evidence), name=experiment.name, caption=caption(experiment, evidence, made_with))
+
+
+def examine_all(chosen: Sequence[tuple[Claim, Scale]], store: Store, watcher: Watcher) -> Findings:
+    """Measure claims on what the store has."""
+    findings = []
+    for place, (claim, scale) in enumerate(chosen, start=1):
+        watcher.checking(claim.id, place, len(chosen))
+        findings.append(examine(claim, store, scale))
+    return Findings(tuple(findings))
+
+
+def _write(findings: Findings, ledgers: Sequence[Path], watcher: Watcher) -> None:
+    for path in ledgers:
+        watcher.say(f"Ledger: {findings.save(path)}")
+
+
+def _path(store: Path | str | Store) -> Path:
+    return store.path if isinstance(store, Store) else Path(store)
+
+
+def _directory(out: Path | str | None) -> Path | None:
+    return None if out is None else Path(out)
