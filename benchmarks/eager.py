@@ -86,7 +86,7 @@ class EagerProgram:
         torch.set_num_threads(2)
         dataset = make_dataset(spec.task)
         p = spec.task.modulus
-        pairs = torch.tensor(dataset.train_pairs)
+        pairs = torch.tensor(dataset.train_inputs)
         transformer = spec.model.kind == "transformer"
         one_hot = torch.cat([F.one_hot(pairs[:, 0], p), F.one_hot(pairs[:, 1], p)], dim=1).float()
         self.inputs = pairs if transformer else one_hot

@@ -14,7 +14,7 @@ class JaxProgram:
 
     def __init__(self, spec: RunSpec) -> None:
         dataset = make_dataset(spec.task)
-        m, n = (jnp.asarray(column) for column in dataset.train_pairs.T)
+        m, n = (jnp.asarray(column) for column in dataset.train_inputs.T)
         targets = jax.nn.one_hot(jnp.asarray(dataset.train_labels), spec.task.modulus)
         weights = initial_weights(spec.model, spec.task.modulus)
         self.parameters = {

@@ -16,7 +16,7 @@ from rich.console import Console
 from grokscope import RunSpec, initial_weights, make_dataset, measure_pruning, pruned, pruning_curves, pruning_orders
 from grokscope.compiled import instruction_level
 from grokscope.models import make_network
-from grokscope.models.network import evaluate
+from grokscope.models.module import evaluate
 
 ROUNDS = 7
 PREFIXES_OF_A_ROUND = 10
@@ -32,7 +32,7 @@ RESULTS = Path("benchmarks/pruning.json")
 def measured(spec: RunSpec) -> dict[str, float]:
     """Seconds for all N + 1 prefixes of one order, and what they would be one by one."""
     weights, data = initial_weights(spec.model, spec.task.modulus), make_dataset(spec.task)
-    order, N = pruning_orders(weights)["lowest_ipr"], spec.model.width
+    order, N = pruning_orders(spec.model, weights, spec.task)["lowest_ipr"], spec.model.width
     at_once, one_by_one = [], []
     for _ in range(ROUNDS):
         started = time.process_time()
@@ -40,9 +40,9 @@ def measured(spec: RunSpec) -> dict[str, float]:
         at_once.append(time.process_time() - started)
         started = time.process_time()
         for count in range(0, N, N // PREFIXES_OF_A_ROUND):
-            network = make_network(spec.model, pruned(weights, order[:count]))
-            evaluate(network, data.train_pairs, data.train_labels, spec.training.loss)
-            evaluate(network, data.test_pairs, data.test_labels, spec.training.loss)
+            network = make_network(spec.model, pruned(spec.model, weights, order[:count]))
+            evaluate(network, data.train_inputs, data.train_labels, spec.training.loss)
+            evaluate(network, data.test_inputs, data.test_labels, spec.training.loss)
         evaluated = len(range(0, N, N // PREFIXES_OF_A_ROUND))
         one_by_one.append((time.process_time() - started) / evaluated * (N + 1))
     seconds, direct = statistics.median(at_once), statistics.median(one_by_one)

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmarks.engine import EngineProgram
-from grokscope import RunSpec, TaskSpec
+from grokscope import RunSpec
 from grokscope.engines.native_engine import instruction_level, native_module
 from grokscope.plots import STYLE
 
@@ -24,7 +24,7 @@ AXES: dict[str, tuple[str, list[float]]] = {
 
 def multiply_adds(spec: RunSpec) -> tuple[float, float]:
     """Multiply-adds of a step's matrix products: over the training pairs; over the others plus the full grid."""
-    task: TaskSpec = spec.task
+    task = spec.task
     n, N, p = task.training_size, spec.model.width, task.modulus
     return 3.0 * n * N * p, 3.0 * (p * p - n) * N * p + 4.5 * N * N * p + 12.0 * p * p * N
 

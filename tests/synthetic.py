@@ -32,7 +32,7 @@ def synthetic_result(spec: RunSpec) -> RunResult:
     return replace(started, spec=spec, curve=curve, phase=phase)
 
 
-def _row(row: Measurement, step: int, share: float, test: float, train: float, corrupted: float) -> Measurement:
+def _row(row: Measurement, step: int, share: float, test: float, train: float, corrupted: float) -> Row:
     return replace(
         row,
         step=step,

@@ -137,12 +137,12 @@ def load_class(text: str, base: type[T]) -> type[T]:
             else f"{reference.place} has no class {reference.name}, and no other subclass of {public_name(base)}"
         )
     if not (isinstance(found, type) and issubclass(found, base)):
-        what = f"a subclass of {found.__base__.__name__}" if isinstance(found, type) else type(found).__name__
+        what = f"a {found.__mro__[1].__name__}" if isinstance(found, type) else type(found).__name__
         raise ExtensionError(
             f"{reference.place}:{reference.name} must be a subclass of {public_name(base)}, and is {what}"
         )
     if inspect.isabstract(found):
-        missing = ", ".join(f"{name}()" for name in sorted(found.__abstractmethods__))
+        missing = ", ".join(f"{name}()" for name in sorted(getattr(found, "__abstractmethods__", ())))
         raise ExtensionError(
             f"{reference.place}:{reference.name} lacks {missing}, which every subclass of {public_name(base)} has"
         )

@@ -121,8 +121,7 @@ class Unresolved(KindSection):
 
     def resolved(self) -> Self:
         """Import the code. Its source must be the one that the run was made with."""
-        found: Self = make_section(_family_of(type(self)), self.model_dump())
-        return found
+        return make_section(_family_of(type(self)), self.model_dump())  # type: ignore[return-value]
 
     def describe(self) -> str:
         """In a few words, for tables and titles."""

@@ -222,7 +222,9 @@ class RunSpec(Section):
     @classmethod
     def stored(cls, content: Mapping[str, Any]) -> "RunSpec":
         """A spec from a store, which may be anybody's: code that it names is not imported."""
-        sections = {name: make_section(family, content.get(name, {}), True) for name, family in FAMILIES.items()}
+        sections: dict[str, Any] = {
+            name: make_section(family, content.get(name, {}), unresolved=True) for name, family in FAMILIES.items()
+        }
         return cls(training=content.get("training", {}), **sections)
 
     def code(self) -> list[str]:
@@ -270,6 +272,15 @@ class RunSpec(Section):
         section, _, field = path.partition(".")
         own = type(getattr(self, section)) if section in type(self).model_fields else Section
         return field_info(own, field) if field in own.model_fields else field_of(path)
+
+    def has(self, path: str) -> bool:
+        """Whether its kinds have the field at a path.
+
+        >>> RunSpec().has("model.width"), RunSpec().has("model.heads")
+        (True, False)
+        """
+        section, _, field = path.partition(".")
+        return section in SECTIONS and field in type(getattr(self, section)).model_fields
 
     def value_of(self, path: str) -> object:
         """The value of the field at a path.

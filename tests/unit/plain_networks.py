@@ -89,7 +89,7 @@ def plain_gradient(spec: RunSpec, state: TrainingState) -> tuple[float, Weights]
     twin.step += 1
     masks = [mask.double() for mask in twin._dropout_masks(torch.tensor(dataset.train_examples)[rows])]
     weights = {name: torch.tensor(array, dtype=torch.float64).requires_grad_() for name, array in state.weights.items()}
-    logits = plain_logits(spec.model, weights, torch.tensor(dataset.train_pairs)[rows], masks)
+    logits = plain_logits(spec.model, weights, torch.tensor(dataset.train_inputs)[rows], masks)
     labels = torch.tensor(dataset.train_labels)[rows]
     if spec.training.loss == "mse":
         loss = (logits - torch.eye(logits.shape[1])[labels]).square().mean()

@@ -30,7 +30,7 @@ from grokscope.measure.analytic_family import nearest_member
 from grokscope.measure.progress_measures import excluded_logits, key_components, restricted_logits
 from grokscope.measure.spectrum import amplitudes
 from grokscope.models import make_network
-from grokscope.spec import Operation
+from grokscope.tasks import Operation
 
 Array = npt.NDArray[np.float64]
 GROUPS: list[tuple[Operation, int]] = [

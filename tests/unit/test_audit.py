@@ -11,7 +11,7 @@ from grokscope import GrokscopeError, ModelSpec, RunSpec, TaskSpec, analytic_wei
 from grokscope.measure.audit import Audit
 from grokscope.measure.suspicion import logits_in_parts, softmax, softmax_temperature, suspicion
 from grokscope.models import initial_weights, make_network
-from grokscope.models.network import losses_per_example
+from grokscope.models.module import losses_per_example
 from grokscope.result import analytic_result
 
 
@@ -81,7 +81,7 @@ def test_labels_drawn_right_by_chance_are_not_wrong() -> None:
     result = analytic_result(modulus=11, width=200)
     audit = audit_labels(result.spec, result.trained_weights(), result.dataset())
     data = audit.dataset
-    assert audit.wrong.tolist() == ((data.train_pairs.sum(axis=1) % 11) != data.train_labels).tolist()
+    assert audit.wrong.tolist() == ((data.train_inputs.sum(axis=1) % 11) != data.train_labels).tolist()
     assert audit.drawn_right == data.corrupted.sum() - audit.wrong.sum() > 0
 
 
@@ -136,7 +136,7 @@ def test_every_network_can_be_audited(tiny: RunSpec, fields: dict[str, object]) 
     audit = audit_labels(spec, result.trained_weights(), data, prune="0.5")
     assert ("pruned_margin" in audit.scores) == spec.model.two_layer == (audit.pruning is not None)
     assert audit.ranked_by == ("pruned_margin" if spec.model.two_layer else "margin")
-    logits = make_network(spec.model, result.trained_weights()).eval()(torch.tensor(data.train_pairs)).detach().numpy()
+    logits = make_network(spec.model, result.trained_weights()).eval()(torch.tensor(data.train_inputs)).detach().numpy()
     assert audit.predicted.tolist() == logits.argmax(axis=1).tolist()
     for score in audit.scores.values():
         assert score.auroc is not None
@@ -177,7 +177,7 @@ def test_cleanlab_is_asked_with_the_networks_own_probabilities() -> None:
     audit = audit_labels(result.spec, result.trained_weights(), result.dataset(), baseline="cleanlab")
     own = audit.scores["cleanlab_self_confidence"].values  # by its definition 1 − p[label]
     np.testing.assert_allclose(own, audit.scores["confidence"].values, atol=1e-7)
-    ((_, logits),) = logits_in_parts(result.spec.model, result.trained_weights(), audit.dataset.train_pairs)
+    ((_, logits),) = logits_in_parts(result.spec.model, result.trained_weights(), audit.dataset.train_inputs)
     probabilities, labels = softmax(logits, "mse"), audit.dataset.train_labels
     for row, label in enumerate(labels):
         margin = probabilities[row, label] - np.delete(probabilities[row], label).max()

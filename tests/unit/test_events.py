@@ -179,7 +179,7 @@ def test_the_ledger_agrees_with_the_curve(tiny: RunSpec, engine: str) -> None:
     assert ledger.steps.tolist() == [row.step for row in result.curve]
     assert ledger.memorised.mean(axis=1).tolist() == pytest.approx([row.corrupted_accuracy for row in result.curve])
     assert ledger.recovered.mean(axis=1).tolist() == pytest.approx([row.recovered_accuracy for row in result.curve])
-    np.testing.assert_array_equal(ledger.examples, dataset.train_pairs[dataset.corrupted])
+    np.testing.assert_array_equal(ledger.examples, dataset.train_inputs[dataset.corrupted])
 
 
 def test_every_evaluation_can_be_had_of_a_stack(tiny: RunSpec) -> None:

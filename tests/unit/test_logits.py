@@ -9,7 +9,7 @@ import torch
 from grokscope import ModelSpec, RunSpec, TaskSpec, initial_weights, make_dataset, measure_logits, run
 from grokscope.measure import logits as module
 from grokscope.models import make_network
-from grokscope.models.network import evaluate
+from grokscope.models.module import evaluate
 from grokscope.result import analytic_result
 
 
@@ -46,7 +46,7 @@ def test_every_row_is_that_of_one_example(model: ModelSpec, loss: Any, monkeypat
             assert np.isnan(table.margin[k])
         else:
             assert table.margin[k] == pytest.approx(logits[truth] - logits[label], abs=1e-6)
-    train = evaluate(network, dataset.train_pairs, dataset.train_labels, loss)
+    train = evaluate(network, dataset.train_inputs, dataset.train_labels, loss)
     np.testing.assert_allclose(table.loss[~table.in_test], train.losses, rtol=1e-5)
 
 

@@ -9,7 +9,7 @@ from torch import nn
 from grokscope import ModelSpec, TaskSpec, analytic_weights, initial_weights, make_dataset, measure_network, pruned
 from grokscope.models import Weights
 from grokscope.models.mlp import MLP
-from grokscope.models.network import evaluate, losses_per_example
+from grokscope.models.module import evaluate, losses_per_example
 
 
 def one_hot_network(

@@ -104,7 +104,7 @@ def test_evaluation_is_that_of_the_torch_engine(level: str, variant: str) -> Non
     spec = DEEP.updated(VARIANTS[variant])
     dataset, state = make_dataset(spec.task, spec.training.seed), trained_a_little(spec)
     fast, slow = (engine(spec, dataset, state) for engine in (NativeEngine, TorchEngine))
-    said, expected = (engine.evaluate(dataset.test_pairs, dataset.test_labels) for engine in (fast, slow))
+    said, expected = (engine.evaluate(dataset.test_inputs, dataset.test_labels) for engine in (fast, slow))
     np.testing.assert_allclose(said.losses, expected.losses, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(said.predictions, expected.predictions)
 

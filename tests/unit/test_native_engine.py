@@ -21,7 +21,7 @@ from grokscope.engines.state import TrainingState
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.models import Weights
 from grokscope.models.mlp import MLP
-from grokscope.models.network import losses_per_example
+from grokscope.models.module import losses_per_example
 
 kernel = native.native_module()
 assert kernel is not None, "the tests need the kernel: install with a C++ compiler"
@@ -44,7 +44,7 @@ def autograd(spec: RunSpec, state: TrainingState) -> tuple[float, Weights]:
     twin = TorchEngine(spec, dataset, state)
     twin.step += 1
     masks = [mask.double() for mask in twin._dropout_masks(torch.tensor(dataset.train_examples[rows]))]
-    logits = network(torch.tensor(dataset.train_pairs[rows]), masks)
+    logits = network(torch.tensor(dataset.train_inputs[rows]), masks)
     loss = losses_per_example(logits, torch.tensor(dataset.train_labels[rows]), spec.training.loss).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     gradients = {name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None}
@@ -156,7 +156,7 @@ def test_it_follows_the_torch_engine(tiny: RunSpec, level: str, variant: str) ->
     fast, slow = both(spec)
     np.testing.assert_allclose(fast.advance(25), slow.advance(25), rtol=2e-4)
     dataset = make_dataset(spec.task, spec.training.seed)
-    for pairs, labels in [(dataset.train_pairs, dataset.train_labels), (dataset.test_pairs, dataset.test_labels)]:
+    for pairs, labels in [(dataset.train_inputs, dataset.train_labels), (dataset.test_inputs, dataset.test_labels)]:
         said, expected = fast.evaluate(pairs, labels), slow.evaluate(pairs, labels)
         np.testing.assert_allclose(said.losses, expected.losses, rtol=0.01, atol=1e-4)
         assert (said.predictions == expected.predictions).mean() > 0.95
@@ -246,8 +246,8 @@ def test_the_forms_give_the_same_phases_over_a_grid() -> None:
                 for form in forms:
                     engine = NativeEngine(spec, dataset, initial_state(spec), form=form)
                     engine.advance(600)
-                    train = engine.evaluate(dataset.train_pairs, dataset.train_labels).predictions
-                    test = engine.evaluate(dataset.test_pairs, dataset.test_labels).predictions
+                    train = engine.evaluate(dataset.train_inputs, dataset.train_labels).predictions
+                    test = engine.evaluate(dataset.test_inputs, dataset.test_labels).predictions
                     phases[form].append(
                         (
                             bool((train == dataset.train_labels).mean() >= 0.9),

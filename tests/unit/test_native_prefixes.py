@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grokscope.compiled import native_module
 from grokscope.measure.prefixes import in_numpy
-from grokscope.spec import Loss
+from grokscope.models import Loss
 
 kernel = native_module()
 assert kernel is not None

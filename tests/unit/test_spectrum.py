@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from grokscope import neuron_spectra
 from grokscope.measure.spectrum import amplitudes, gini_coefficient, inverse_participation_ratio
-from grokscope.spec import Operation
+from grokscope.tasks import Operation
 
 COMPOSITE_AND_PRIME = [3, 4, 5, 8, 9, 12, 15, 16, 24, 36, 60, 97, 100]
 

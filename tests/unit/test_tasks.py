@@ -25,7 +25,7 @@ PLAIN = {
 
 
 def answers(dataset: Dataset) -> dict[tuple[int, int], int]:
-    pairs = np.concatenate([dataset.train_pairs, dataset.test_pairs])
+    pairs = np.concatenate([dataset.train_inputs, dataset.test_inputs])
     truth = np.concatenate([dataset.train_truth, dataset.test_labels])
     return {(int(m), int(n)): int(label) for (m, n), label in zip(pairs, truth, strict=True)}
 
@@ -49,8 +49,8 @@ def test_division_undoes_multiplication(modulus: int) -> None:
 def test_split_and_corruption_have_the_stated_sizes(p: int, alpha: float, xi: float, seed: int) -> None:
     dataset = make_dataset(TaskSpec(modulus=p, data_fraction=alpha, corruption=xi), seed)
     n = int(alpha * p * p)
-    assert dataset.train_pairs.shape == (n, 2)
-    assert dataset.test_pairs.shape == (p * p - n, 2)
+    assert dataset.train_inputs.shape == (n, 2)
+    assert dataset.test_inputs.shape == (p * p - n, 2)
     assert len(answers(dataset)) == p * p  # every pair once
     assert dataset.corrupted.sum() == int(xi * n)
     assert (dataset.train_labels == dataset.train_truth)[~dataset.corrupted].all()
@@ -65,8 +65,8 @@ def test_training_sets_are_nested(p: int, alphas: tuple[float, float], xis: tupl
         make_dataset(TaskSpec(modulus=p, data_fraction=alpha, corruption=xi), seed)
         for alpha, xi in zip(sorted(alphas), sorted(xis), strict=True)
     )
-    n = len(small.train_pairs)
-    np.testing.assert_array_equal(small.train_pairs, large.train_pairs[:n])
+    n = len(small.train_inputs)
+    np.testing.assert_array_equal(small.train_inputs, large.train_inputs[:n])
     assert large.corrupted[:n][small.corrupted].all()
     np.testing.assert_array_equal(small.train_labels[small.corrupted], large.train_labels[:n][small.corrupted])
 
@@ -98,7 +98,7 @@ def test_corrupted_labels_are_uniform(kind: Any, offsets: range) -> None:
 def test_per_operand_corruption_touches_no_other_operand(p: int, operands: set[int], xi: float, seed: int) -> None:
     task = TaskSpec(modulus=p, corruption=xi, corrupted_operands=tuple(operands))
     dataset = make_dataset(task, seed)
-    eligible = np.isin(dataset.train_pairs[:, 0], list(operands))
+    eligible = np.isin(dataset.train_inputs[:, 0], list(operands))
     assert not dataset.corrupted[~eligible].any()
     assert dataset.corrupted.sum() == int(xi * eligible.sum())
     assert dataset.corruption == pytest.approx(xi * eligible.mean())
@@ -106,7 +106,7 @@ def test_per_operand_corruption_touches_no_other_operand(p: int, operands: set[i
 
 def test_seeds_give_different_data() -> None:
     first, second = (make_dataset(TaskSpec(), seed) for seed in (0, 1))
-    assert not np.array_equal(first.train_pairs, second.train_pairs)
+    assert not np.array_equal(first.train_inputs, second.train_inputs)
 
 
 def test_reference_seeding_is_the_authors_data() -> None:

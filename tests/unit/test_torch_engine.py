@@ -75,7 +75,7 @@ def test_an_engine_that_took_no_step_gives_its_state_back(tiny: RunSpec) -> None
 def plain_training(spec: RunSpec, steps: int) -> tuple[list[float], dict[str, np.ndarray]]:
     """Quadratic network, MSE, full batch, AdamW: gradients and update written out by hand, in double precision."""
     dataset = make_dataset(spec.task, spec.training.seed)
-    (m, n), y, p = dataset.train_pairs.T, dataset.train_labels, dataset.modulus
+    (m, n), y, p = dataset.train_inputs.T, dataset.train_labels, dataset.modulus
     parameters = {name: array.astype(np.float64) for name, array in initial_state(spec).weights.items()}
     first = {name: np.zeros_like(array) for name, array in parameters.items()}
     second = {name: np.zeros_like(array) for name, array in parameters.items()}
@@ -126,7 +126,7 @@ def test_dropout_masks_follow_the_published_definition(tiny: RunSpec) -> None:
     dataset = make_dataset(spec.task, 6)
     weights = initial_state(spec).weights
     total = 0.0
-    for example, (m, n), y in zip(dataset.train_examples, dataset.train_pairs, dataset.train_labels, strict=True):
+    for example, (m, n), y in zip(dataset.train_examples, dataset.train_inputs, dataset.train_labels, strict=True):
         z = weights["U"][:, m].astype(np.float64) + weights["V"][:, n]
         for neuron in range(spec.model.width):
             block, place, step, stream = (np.array([c]) for c in (neuron // 8, int(example), 1, int(Stream.DROPOUT)))
@@ -151,7 +151,7 @@ def test_evaluation_does_not_drop_or_update_anything(tiny: RunSpec) -> None:
     engine = engine_for(spec)
     engine.advance(3)
     before = engine.state()
-    first, second = (engine.evaluate(dataset.test_pairs, dataset.test_labels) for _ in range(2))
+    first, second = (engine.evaluate(dataset.test_inputs, dataset.test_labels) for _ in range(2))
     assert first.losses.tolist() == second.losses.tolist()
     assert_same_state(before, engine.state())
 

@@ -44,7 +44,7 @@ def test_accuracies_fit_together(tiny: gs.RunSpec) -> None:
     share = dataset.corrupted.mean()
     assert row.train_accuracy == pytest.approx(share * row.corrupted_accuracy + (1 - share) * row.clean_accuracy)
     with torch.no_grad():
-        predictions = result.module()(torch.tensor(dataset.train_pairs)).argmax(dim=1).numpy()
+        predictions = result.module()(torch.tensor(dataset.train_inputs)).argmax(dim=1).numpy()
     assert row.train_accuracy == pytest.approx((predictions == dataset.train_labels).mean())
     recovered = (predictions == dataset.train_truth)[dataset.corrupted].mean()
     assert row.recovered_accuracy == pytest.approx(recovered)
@@ -56,7 +56,7 @@ def test_the_train_loss_is_the_one_the_step_was_taken_on(tiny: gs.RunSpec) -> No
     result = gs.run(tiny)
     network = gs.initial_weights(tiny.model, 11)
     dataset = result.dataset()
-    hidden = network["U"][:, dataset.train_pairs[:, 0]] + network["V"][:, dataset.train_pairs[:, 1]]
+    hidden = network["U"][:, dataset.train_inputs[:, 0]] + network["V"][:, dataset.train_inputs[:, 1]]
     residual = (network["W"] @ hidden**2).T - np.eye(11)[dataset.train_labels]
     assert result.curve[0].train_loss == pytest.approx((residual**2).mean(), rel=1e-5)
 

@@ -15,7 +15,7 @@ from grokscope.measure.spectrum import coefficients
 from grokscope.measure.waves import phase_relation, wave_frequencies, why_no_relation
 from grokscope.models import Weights
 from grokscope.randomness import Stream, permutation
-from grokscope.spec import Operation
+from grokscope.tasks import Operation
 
 
 def distance(first: npt.ArrayLike, second: npt.ArrayLike) -> Any:

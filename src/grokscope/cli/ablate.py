@@ -17,7 +17,7 @@ from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, print_json
 from grokscope.measure import Ablations
 from grokscope.measure import ablate as ablate_network
-from grokscope.measure.ablation import HIGH_IPR, AblationRow
+from grokscope.measure.ablation import KEY_IPR, AblationRow
 
 _MEANINGS = {
     "full": "as trained",
@@ -114,12 +114,12 @@ def _distance_words(ablations: Ablations) -> str:
         reason = ablations.missing.get("analytic_family", "no neuron is alive")
         return f"There is no distance to Equation 2: {reason}."
     groups = []
-    for high, kind in ((True, f"with IPR ≥ {HIGH_IPR}"), (False, "below")):
+    for high, kind in ((True, f"with IPR ≥ {KEY_IPR}"), (False, "below")):
         mean = ablations.mean_distance(high=high)
         groups.append(f"no neuron is {kind}" if math.isnan(mean) else f"mean of the neurons {kind}: {mean:.3f}")
     return (
         f"Relative distance of the weights to Equation 2: {ablations.weight_distance:.3f} in all; {'; '.join(groups)}. "
-        f"{int(ablations.high.sum())} of {len(ablations.ipr)} neurons have IPR ≥ {HIGH_IPR}."
+        f"{int(ablations.high.sum())} of {len(ablations.ipr)} neurons have IPR ≥ {KEY_IPR}."
     )
 
 
@@ -139,7 +139,7 @@ def _as_dict(run: str, ablations: Ablations) -> dict[str, object]:
             "weights": number(ablations.weight_distance),
             "high_ipr_mean": number(ablations.mean_distance(high=True)),
             "low_ipr_mean": number(ablations.mean_distance(high=False)),
-            "high_ipr_threshold": HIGH_IPR,
+            "high_ipr_threshold": KEY_IPR,
         },
         "neurons": {
             "ipr": numbers(ablations.ipr),

@@ -16,7 +16,7 @@ from rich.table import Table as TextTable
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
-from grokscope.cli.values import file_name, network_name, print_json
+from grokscope.cli.values import file_name, input_columns, network_name, print_json
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Audit, audit_labels
 from grokscope.phases import Phase
@@ -132,7 +132,9 @@ def _words(name: str, result: RunResult, audit: Audit, prune: str) -> list[str]:
         words.append("Nothing is wrong, so there is nothing to find: AUROC, average precision and recall do not exist.")
     elif wrong == examples:
         words.append("Every label is wrong, so there is nothing to tell them from: AUROC does not exist.")
-    if not result.spec.model.two_layer:
+    if result.neurons is None:
+        words.append(f"No pruned scores: {result.spec.task.why_no_waves()}.")
+    elif result.spec.model.why_not_prunable():
         words.append(f"No pruned scores: they need a two-layer network, and this is a {result.spec.model.describe()}.")
     elif audit.pruning is None:
         words.append("No pruned scores: --prune none.")
@@ -159,7 +161,7 @@ def _to_dict(name: str, result: RunResult, audit: Audit, top: int) -> dict[str, 
         "prune": pruning
         and {"rule": pruning.rule, "neurons": pruning.count, "live": pruning.live, "ipr_below": pruning.below},
         "ranked_by": audit.ranked_by,
-        "scores": {score: found.figures() for score, found in audit.scores.items()},
+        "scores": {score: found.metrics() for score, found in audit.scores.items()},
     }
     if top:
         columns = {key: column[:top] for key, column in _ranked(audit).items()}
@@ -172,8 +174,7 @@ def _example_table(audit: Audit) -> Table:
     data, order = audit.dataset, audit.most_suspicious()
     ranks = {int(example): rank for rank, example in enumerate(order, start=1)}
     columns: Table = {
-        "m": data.train_pairs[:, 0].tolist(),
-        "n": data.train_pairs[:, 1].tolist(),
+        **input_columns(data.train_inputs),
         "label": data.train_labels.tolist(),
         "predicted": audit.predicted.tolist(),
         "truth": data.train_truth.tolist(),
@@ -200,7 +201,7 @@ def _score_table(audit: Audit) -> TextTable:
         Column("score", no_wrap=True), *(Column(head, justify="right") for head in _FIGURES.values()), box=None
     )
     for name, score in audit.scores.items():
-        table.add_row(name, *(_number(score.figures()[figure]) for figure in _FIGURES))
+        table.add_row(name, *(_number(score.metrics()[figure]) for figure in _FIGURES))
     return table
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from grokscope.arrays import Int64Array
 from grokscope.cli.analysis import (
     JsonOption,
     NetworkArgument,
@@ -16,11 +17,10 @@ from grokscope.cli.analysis import (
     write_outputs,
 )
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
-from grokscope.cli.values import file_name, network_name, number, numbers, places_from_text, print_json
+from grokscope.cli.values import file_name, input_columns, network_name, number, numbers, places_from_text, print_json
 from grokscope.errors import GrokscopeError
 from grokscope.measure import LogitTable, logits_of, measure_logits
 from grokscope.measure.logits import PARTS, Part
-from grokscope.randomness import Int64Array
 from grokscope.result import RunResult
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _draw(result: RunResult, table: LogitTable, shown: Int64Array) -> "Figure":
 def _logits(result: RunResult, table: LogitTable, shown: Int64Array) -> npt.NDArray[np.float32]:
     """Of the shown examples [examples, p]."""
     if not len(shown):
-        return np.zeros((0, result.spec.task.modulus), np.float32)
+        return np.zeros((0, result.spec.task.classes), np.float32)
     return logits_of(result.module(), table.pairs[shown])
 
 
@@ -159,8 +159,7 @@ def _rows(table: LogitTable) -> Table:
     """One row for each training example, in the training set's order, then for each test example."""
     return {
         "set": ["test" if test else "train" for test in table.in_test],
-        "m": table.pairs[:, 0].tolist(),
-        "n": table.pairs[:, 1].tolist(),
+        **input_columns(table.pairs),
         "label": table.label.tolist(),
         "truth": table.truth.tolist(),
         "corrupted": table.corrupted.astype(int).tolist(),

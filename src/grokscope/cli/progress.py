@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grokscope.cli.options import note
-from grokscope.measure import Measurement
+from grokscope.measure import Row
 from grokscope.spec import RunSpec
 
 _LOG_LINES = 10  # per run, without a terminal
@@ -45,7 +45,7 @@ class RunsProgress:
     ) -> None:
         self._bars.stop()
 
-    def update(self, index: int, row: Measurement) -> None:
+    def update(self, index: int, row: Row) -> None:
         """Show the newest measurement of a run."""
         accuracies = f"train {row.train_accuracy:4.0%} test {row.test_accuracy:4.0%}"
         if not self._bars.disable:

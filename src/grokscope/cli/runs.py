@@ -86,7 +86,7 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
     typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s)")
     typer.echo(result.describe())
     typer.echo(f"\n{result.spec.to_toml()}")
-    for name, value in asdict(result.final).items() if result.curve else ():
+    for name, value in result.final.items() if result.curve else ():
         typer.echo(f"{name:20} {value:.6g}")
     typer.echo(f"{'weights':20} {'stored' if result.weights else 'not stored'}")
 
@@ -182,21 +182,16 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 
 def _cells(run: StoredRun) -> list[str]:
     spec, final = run.spec, run.final or {}
-    model = spec.model.describe()
-    if spec.model.norm != "none":
-        model += f" {spec.model.norm}-norm"
-    if spec.model.dropout:
-        model += f" dp {spec.model.dropout:g}"
+    model = ", ".join([spec.model.describe(), *spec.model.details()])
     batch = f" B {spec.training.batch_size}" if spec.training.batch_size else ""
     loss = " cross-entropy" if spec.training.loss == "cross-entropy" else ""
-    optimizer = spec.optimizer.kind + (f" {spec.optimizer.momentum:g}" if spec.optimizer.momentum else "")
     return [
         run.run_id,
-        f"{spec.task.operation} {spec.task.modulus}",
+        spec.task.describe(),
         f"{spec.task.data_fraction:g}",
         f"{spec.task.corruption:g}",
         model,
-        f"{optimizer} {spec.optimizer.learning_rate:g} wd {spec.optimizer.weight_decay:g}{batch}{loss}",
+        f"{spec.optimizer.describe()} {spec.optimizer.learning_rate:g} wd {spec.optimizer.weight_decay:g}{batch}{loss}",
         str(spec.training.steps),
         "ref" if spec.training.seeding == "reference" else str(spec.training.seed),
         run.phase.label if run.phase else f"diverged at {run.diverged_step}",
@@ -221,7 +216,7 @@ def _exported(result: RunResult, out: Path) -> bytes:
             return array_bytes(result, weights=True)
         case ".csv":
             text = io.StringIO()
-            rows = [asdict(row) for row in result.curve]
+            rows = [dict(row) for row in result.curve]
             writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
             writer.writeheader()
             writer.writerows(rows)

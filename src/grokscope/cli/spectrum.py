@@ -18,9 +18,10 @@ from grokscope.cli.analysis import (
 )
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, places_from_text, print_json
+from grokscope.engines import initial_state
 from grokscope.measure import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
-from grokscope.models import Weights, initial_weights
+from grokscope.models import Weights
 from grokscope.result import RunResult, row_to_dict
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def spectrum(
     """
     check_outputs(out, as_json=as_json)
     result = load_network(run, store)
-    weights, operation = result.trained_weights(), result.spec.task.operation
-    waves, outputs = neuron_waves(weights, operation), output_waves(weights, operation)
+    spec, weights = result.spec, result.trained_weights()
+    waves, outputs = neuron_waves(spec.model, weights, spec.task), output_waves(spec.model, weights, spec.task)
     shown = _shown_neurons(neurons, waves)
     if as_json:
         print_json(_content(result, waves, outputs, shown))
@@ -83,8 +84,7 @@ def _weights_before(result: RunResult) -> Weights | None:
     """The initial weights, made again from the spec; None for the network that nobody trained."""
     if result.engine == "analytic":
         return None
-    spec = result.spec
-    return initial_weights(spec.model, spec.task.modulus, spec.training.seed, spec.training.seeding)
+    return initial_state(result.spec).weights
 
 
 def _draw(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None, shown: list[int]) -> "Figure":
@@ -102,21 +102,20 @@ def _words(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None) -
     lines = [f"{network_name(result)}: {_about(waves)}"]
     if outputs is not None:
         lines.append(f"Its output: {_about(outputs)}")
-    elif result.spec.model.tie_weights:
-        lines.append("Its unembedding is its embedding.")
+    elif (both := result.spec.model.output_neurons(result.trained_weights())) is not None:
+        lines.append(f"Its {both.layer} is its {waves.layer}.")
     if not waves.live.any():
         return lines
     groups = _groups(waves)
     if len(waves.vectors) > 1:
         names = " and ".join(", ".join(waves.vectors).upper().rsplit(", ", 1))
         lines.append(f"Neurons in which {names} have the same strongest wave: {_compared(groups, 'agreement', '.0%')}.")
-    operation = result.spec.task.operation
-    reason = why_no_relation(waves, operation)
+    reason = why_no_relation(waves)
     if reason:
         lines.append(f"No phase relation: {reason}.")
     else:
         residuals = _compared(groups, "mean_residual", ".2g")
-        lines.append(f"Mean of |{phase_relation(operation)}| (random phases: 1.57): {residuals}.")
+        lines.append(f"Mean of |{phase_relation(waves.waves)}| (random phases: 1.57): {residuals}.")
     lines.append(f"Amplitude of the second wave over the strongest: {_compared(groups, 'second_ratio', '.2g')}.")
     everything = groups["all"]
     if not np.isnan(everything.second_double):
@@ -131,7 +130,11 @@ def _words(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None) -
 def _about(waves: NeuronWaves) -> str:
     groups = _groups(waves)
     size = len(waves.wave)
-    what = f"{size} dimensions of the {waves.layer}" if "embedding" in waves.layer else f"{size} {waves.layer} neurons"
+    what = (
+        f"{size} {waves.neurons.what} of the {waves.layer}"
+        if waves.neurons.what != "neurons"
+        else f"{size} {waves.layer} neurons"
+    )
     dead = size - groups["all"].neurons
     if dead == size:
         return f"{what}, all dead."
@@ -162,12 +165,13 @@ def _content(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None,
     curve = [row_to_dict(row) for row in result.curve]
     return {
         "run_id": network_name(result),
-        "operation": result.spec.task.operation,
-        "modulus": result.spec.task.modulus,
+        "task": result.spec.task.describe(),
+        "operation": getattr(result.spec.task, "operation", None),
+        "modulus": result.spec.task.classes,
         **_neurons_content(waves),
         "residual": numbers(waves.residual),
         "mean_residual": number(waves.summary().mean_residual),
-        "no_phase_relation": why_no_relation(waves, result.spec.task.operation),
+        "no_phase_relation": why_no_relation(waves),
         "outputs": _neurons_content(outputs) if outputs else None,
         "mean_ipr_curve": {"step": [row["step"] for row in curve], "mean_ipr": [row["mean_ipr"] for row in curve]},
         "weights": _weights_content(result, waves, shown),
@@ -200,8 +204,9 @@ def _neurons_content(waves: NeuronWaves) -> dict[str, object]:
 
 
 def _weights_content(result: RunResult, waves: NeuronWaves, shown: list[int]) -> list[dict[str, object]]:
-    before, after = _weights_before(result), waves.vectors_in(result.trained_weights())
-    earlier = waves.vectors_in(before) if before else None
+    before, after = _weights_before(result), waves.neurons.vectors
+    first = result.spec.model.input_neurons(before) if before else None
+    earlier = first.vectors if first else None
     return [
         {
             "neuron": k,

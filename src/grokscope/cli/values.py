@@ -8,6 +8,7 @@ import typer
 
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
+from grokscope.tasks import Inputs
 
 
 def places_from_text(option: str, text: str, count: int, what: str, at_most: int) -> list[int]:
@@ -58,3 +59,13 @@ def network_name(result: RunResult) -> str:
 def file_name(result: RunResult, command: str) -> str:
     """What a picture is called if no name was given, without its ending."""
     return f"{network_name(result).replace(':', '-')}-{command}"
+
+
+def input_columns(inputs: Inputs) -> dict[str, list[object]]:
+    """The inputs of some examples as columns of a table: m and n of pairs, x1, x2, … of others.
+
+    >>> input_columns(np.array([[3, 4], [5, 6]]))
+    {'m': [3, 5], 'n': [4, 6]}
+    """
+    names = ("m", "n") if inputs.shape[1] == 2 else tuple(f"x{place}" for place in range(1, inputs.shape[1] + 1))
+    return {name: inputs[:, place].tolist() for place, name in enumerate(names)}

@@ -14,6 +14,15 @@ from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import GRID, SEED, Axis, Plan
 
 PAPER_WIDTH = 500
+_SIZES = (  # the fields that a smaller scale reduces, where a spec has them
+    "task.modulus",
+    "task.corrupted_operands",
+    "training.steps",
+    "training.batch_size",
+    "optimizer.weight_decay",
+    "model.width",
+    "model.embed",
+)
 
 
 @dataclass(frozen=True)
@@ -49,16 +58,7 @@ class Size:
 
     def spec(self, spec: RunSpec) -> RunSpec:
         """A run with all its fields reduced."""
-        width = "model.embed" if spec.model.kind == "transformer" else "model.width"
-        sizes = (
-            "task.modulus",
-            "task.corrupted_operands",
-            "training.steps",
-            "training.batch_size",
-            "optimizer.weight_decay",
-            width,
-        )
-        values = {path: getattr(getattr(spec, path.partition(".")[0]), path.partition(".")[2]) for path in sizes}
+        values = {path: spec.value_of(path) for path in _SIZES if spec.has(path)}
         reduced = {path: self.reduced(path, value) for path, value in values.items()}
         return spec.updated({path: value for path, value in reduced.items() if value != values[path]})
 
@@ -138,7 +138,7 @@ class Scale:
 
 
 def _costly(spec: RunSpec) -> bool:
-    return not spec.model.two_layer and spec.training.batch_size is None
+    return spec.model.deep and spec.training.batch_size is None
 
 
 def _thinned(axes: tuple[Axis, ...], most_points: Mapping[str, int | None]) -> tuple[Axis, ...]:

@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
 from grokscope.errors import GrokscopeError
-from grokscope.measure import Measurement
+from grokscope.measure import COLUMNS
 from grokscope.outputs import Table
 from grokscope.result import RunResult
 
-_MEASURED = [field.name for field in fields(Measurement)]
+_MEASURED = list(COLUMNS)
 
 
 def curves(results: Mapping[str, RunResult]) -> Table:

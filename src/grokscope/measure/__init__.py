@@ -5,7 +5,7 @@ from grokscope.measure.audit import Audit, audit_labels
 from grokscope.measure.curve import measure_network
 from grokscope.measure.events import TrainingEvents, training_events
 from grokscope.measure.ledger import Ledger, LedgerRecorder
-from grokscope.measure.logits import LogitTable, measure_logits
+from grokscope.measure.logits import LogitTable, logits_of, measure_logits
 from grokscope.measure.measurement import (
     BUILT_IN,
     COLUMNS,
@@ -51,6 +51,7 @@ __all__ = [
     "WaveSummary",
     "ablate",
     "audit_labels",
+    "logits_of",
     "measure_logits",
     "measure_network",
     "measure_pruning",

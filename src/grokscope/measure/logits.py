@@ -90,3 +90,11 @@ def measure_logits(network: "NetworkModule", dataset: Dataset, loss: Loss = "mse
         margin=logit_truth - rival,
         loss=losses,
     )
+
+
+def logits_of(network: "NetworkModule", inputs: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Logits [n, classes] of inputs [n, positions], in evaluation mode."""
+    from grokscope.models.module import logits_of as as_tensor
+
+    logits: npt.NDArray[np.float32] = as_tensor(network, np.asarray(inputs)).numpy()
+    return logits

@@ -70,6 +70,10 @@ class MLP(Network):
         words = f"{'' if self.depth == 2 else f'{self.depth}-layer '}{self.activation} {self.width}"
         return words + (f" {self.parameterization}" if self.parameterization != "paper" else "")
 
+    def details(self) -> list[str]:
+        """Dropout and norm, if there are any."""
+        return regularisation(self.dropout, self.norm)
+
     # ---- weights ------------------------------------------------------------------------------------------------
 
     def initial_weights(self, task: Task, seed: int, seeding: Seeding = "independent") -> Weights:
@@ -213,9 +217,14 @@ class MLP(Network):
         """More than two layers."""
         return self.depth > 2
 
-    def reduced(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """The width."""
-        return {"width": sizes["width"](self.width)}
+
+def regularisation(dropout: float, norm: Norm) -> list[str]:
+    """What a title says about them.
+
+    >>> regularisation(0.3, "batch")
+    ['dropout = 0.3', 'batch norm']
+    """
+    return ([f"dropout = {dropout:g}"] if dropout else []) + ([f"{norm} norm"] if norm != "none" else [])
 
 
 def norm_prefix(layer: int) -> str:

@@ -51,12 +51,13 @@ class Neurons:
 
     def norms(self) -> npt.NDArray[np.float64]:
         """Euclidean, of all vectors of a neuron together [N]."""
-        return np.sqrt(sum(np.square(v, dtype=np.float64).sum(axis=1) for v in self.vectors.values()))
+        squares = [np.square(vectors, dtype=np.float64).sum(axis=1) for vectors in self.vectors.values()]
+        return np.asarray(np.sqrt(np.sum(squares, axis=0)))
 
     @property
     def dead(self) -> npt.NDArray[np.bool_]:
         """Neurons with a zero vector [N]."""
-        return np.stack([~vectors.any(axis=1) for vectors in self.vectors.values()]).any(axis=0)
+        return np.asarray(np.stack([~vectors.any(axis=1) for vectors in self.vectors.values()]).any(axis=0))
 
 
 class HiddenLayer(NamedTuple):
@@ -118,6 +119,10 @@ class Network(KindSection):
         """Why its neurons cannot be replaced by waves, in words; None if they can."""
         return f"ablations need a two-layer network, whose neurons have U, V and W; this one is {self.describe()}"
 
+    def details(self) -> list[str]:
+        """What a title says of it beside `describe`."""
+        return []
+
     def attention(self, weights: Weights, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
         """How heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
         raise GrokscopeError(f"there is no attention to show: model.kind = {self.kind!r}")
@@ -129,10 +134,6 @@ class Network(KindSection):
     def kernel_settings(self, task: Task) -> dict[str, Any] | str:
         """What the native kernel needs to know to train it; a string that says why the kernel cannot."""
         return f"it has no model.kind = {self.kind!r}"
-
-    def reduced(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """Its own fields at the sizes of a smaller scale; see `grokscope.experiments.scale`."""
-        return {}
 
     def parameter_count(self, task: Task) -> int:
         """How many numbers its arrays hold."""

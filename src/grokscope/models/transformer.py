@@ -26,7 +26,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
 from grokscope.errors import SpecError
-from grokscope.models.mlp import Activation, Norm
+from grokscope.models.mlp import Activation, Norm, regularisation
 from grokscope.models.network import Network, Neurons, frobenius
 from grokscope.models.weights import FloatVectors, Weights, idle_norm
 from grokscope.randomness import normal
@@ -86,6 +86,10 @@ class Transformer(Network):
         """Kind and size in a few words."""
         words = f"{self.layers}-layer transformer {self.embed}, {self.heads} heads"
         return words + (", tied" if self.tie_weights else "") + (", sqrt-d" if self.scaling == "sqrt-d" else "")
+
+    def details(self) -> list[str]:
+        """Dropout and norm, if there are any."""
+        return regularisation(self.dropout, self.norm)
 
     # ---- weights ------------------------------------------------------------------------------------------------
 
@@ -190,7 +194,3 @@ class Transformer(Network):
     def norm_curves(self) -> dict[str, str]:
         """Both ends."""
         return {"norm_u": "‖embedding‖", "norm_w": "‖unembedding‖"}
-
-    def reduced(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """The embedding."""
-        return {"embed": sizes["embed"](self.embed)}

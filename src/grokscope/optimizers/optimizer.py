@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from grokscope.extension import short_name
 from grokscope.section import KindSection, Unresolved
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ class Optimizer(KindSection):
     learning_rate: Annotated[float, Field(gt=0)] = 0.01
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     decay_embeddings: bool = True  # whether weight decay acts on a Transformer's embeddings of tokens and positions
+
+    def describe(self) -> str:
+        """In a few words, learning rate and weight decay apart."""
+        return short_name(self.kind)
 
     @abstractmethod
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:

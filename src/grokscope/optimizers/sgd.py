@@ -22,6 +22,10 @@ class SGD(Optimizer):
     kind: str = "sgd"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
+    def describe(self) -> str:
+        """With its momentum, if it has any."""
+        return f"sgd {self.momentum:g}" if self.momentum else "sgd"
+
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
         """The momentum, then a step along it."""
         velocity = moments["momentum"].mul_(self.momentum).add_(add_scaled(gradient, weight, self.weight_decay))

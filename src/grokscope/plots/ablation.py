@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Ablations
-from grokscope.measure.ablation import HIGH_IPR
+from grokscope.measure.ablation import KEY_IPR
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, INPUT_COLOR
 
@@ -66,7 +66,7 @@ def _draw_distances(axes: Axes, ablations: Ablations) -> None:
         _say(axes, ablations.missing["analytic_family"])
         return
     axes.plot(ablations.ipr, ablations.distance, ".", color=INPUT_COLOR, markersize=3)
-    axes.axvline(HIGH_IPR, color="0.4", linewidth=0.8, linestyle=":")
+    axes.axvline(KEY_IPR, color="0.4", linewidth=0.8, linestyle=":")
     means = []
     for kind, high in (("low", False), ("high", True)):
         mean = ablations.mean_distance(high=high)

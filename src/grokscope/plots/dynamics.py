@@ -6,7 +6,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from grokscope.measure import Ledger, Measurement, TrainingEvents
+from grokscope.measure import Ledger, Row, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLACK, BLUE, GREEN, INPUT_COLOR, PINK, VERMILION, YELLOW
@@ -21,18 +21,17 @@ _EVENTS = {  # label, colour, line
     "forgot": ("forgot", BLACK, (0, (2, 2))),
     "collapsed": ("norms collapsed", "0.5", "-"),
 }
-MLP_NORMS = {  # U and V are alike, so the line of one must show through that of the other
-    "norm_u": ("‖U‖", BLUE, "-"),
-    "norm_v": ("‖V‖", YELLOW, ":"),
-    "norm_w": ("‖W‖", VERMILION, "-"),
+_NORM_LINES = {  # U and V are alike, so the line of one must show through that of the other
+    "norm_u": (BLUE, "-"),
+    "norm_v": (YELLOW, ":"),
+    "norm_w": (VERMILION, "-"),
 }
-_TRANSFORMER_NORMS = {"norm_u": ("‖embedding‖", BLUE, "-"), "norm_w": ("‖unembedding‖", VERMILION, "-")}
 _FATES = {"memorised": PINK, "recovered": GREEN, "other": "0.6"}
 
 
 def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figure:
     """Accuracies, losses, norms and mean IPR against the step; a line in each panel for every event that happened."""
-    norms = MLP_NORMS if result.spec.model.kind == "mlp" else _TRANSFORMER_NORMS
+    norms = norm_lines(result)
     with style.context(STYLE):
         figure = Figure(figsize=(9.6, 7.2))
         accuracies, losses, sizes, periodicity = figure.subplots(2, 2, sharex=True).flat
@@ -63,7 +62,12 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
     return figure
 
 
-def _decades(curve: tuple[Measurement, ...]) -> float:
+def norm_lines(result: RunResult) -> dict[str, tuple[str, str, str]]:
+    """The norms that the network has, each with its name, colour and line."""
+    return {column: (name, *_NORM_LINES[column]) for column, name in result.spec.model.norm_curves.items()}
+
+
+def _decades(curve: tuple[Row, ...]) -> float:
     """Over how many powers of ten the losses range; those that are zero or no number do not count."""
     losses = np.array([[row.train_loss, row.test_loss] for row in curve])
     known = losses[np.isfinite(losses) & (losses > 0)]

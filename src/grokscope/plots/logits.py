@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from grokscope.arrays import Int64Array
 from grokscope.measure import LogitTable
 from grokscope.measure.logits import PARTS
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLUE, GREEN, VERMILION
 from grokscope.plots.runs import settings_line
-from grokscope.randomness import Int64Array
 from grokscope.result import RunResult
 
 _ABREAST = 4

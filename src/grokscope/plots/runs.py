@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.engines import initial_state
-from grokscope.measure import Measurement, neuron_spectra
+from grokscope.measure import Row, neuron_spectra
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, INPUT_COLOR, OUTPUT_COLOR
 from grokscope.result import RunResult
@@ -93,9 +93,7 @@ def draw_accuracies(axes: Axes, result: RunResult) -> None:
     axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.03))
 
 
-def draw_columns(
-    axes: Axes, curve: Sequence[Measurement], columns: Mapping[str, tuple[str, str, str]], ylabel: str
-) -> None:
+def draw_columns(axes: Axes, curve: Sequence[Row], columns: Mapping[str, tuple[str, str, str]], ylabel: str) -> None:
     """Some columns of a curve against the step, each with a label, a colour and a line."""
     steps = [row.step for row in curve]
     for column, (label, color, line) in columns.items():
@@ -115,12 +113,18 @@ def draw_ipr_histogram(
     """
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
     if result.neurons is None:
-        axes.annotate("no network to measure", (0.5, 0.5), xycoords="axes fraction", ha="center")
+        axes.annotate(
+            "no network to measure" if result.status == "diverged" else "the task has no waves",
+            (0.5, 0.5),
+            xycoords="axes fraction",
+            ha="center",
+        )
         return
     dead = result.neurons.dead
     values = {"input": result.neurons.neuron_ipr[~dead]}
     if outline == "before":
-        untrained = neuron_spectra(initial_state(result.spec).weights, result.spec.task.operation)
+        untrained = neuron_spectra(result.spec.model, initial_state(result.spec).weights, result.spec.task)
+        assert untrained is not None
         values["before"] = untrained.neuron_ipr
     elif result.outputs is not None:
         values["output"] = result.outputs.neuron_ipr[~result.outputs.dead]
@@ -193,23 +197,22 @@ def settings_line(result: RunResult) -> str:
     """The settings that differ most between runs, for a title."""
     spec = result.spec
     parts = [
-        f"{spec.task.operation} mod {spec.task.modulus}",
+        spec.task.describe(),
         f"α = {spec.task.data_fraction:g}",
         f"ξ = {spec.task.corruption:g}",
         f"wd = {spec.optimizer.weight_decay:g}",
     ]
     if spec.model.describe() != RunSpec().model.describe():
         parts.insert(1, spec.model.describe())
-    if spec.model.dropout:
-        parts.append(f"dropout = {spec.model.dropout:g}")
-    if spec.model.norm != "none":
-        parts.append(f"{spec.model.norm} norm")
+    parts += spec.model.details()
     if spec.training.batch_size:
         parts.append(f"B = {spec.training.batch_size}")
     if spec.training.loss != "mse":
         parts.append(spec.training.loss)
-    if spec.optimizer.kind != "adamw":
-        parts.append(spec.optimizer.kind)
+    if spec.optimizer.describe() != RunSpec().optimizer.describe():
+        parts.append(spec.optimizer.describe())
+    if spec.regularizer.kind != "none":
+        parts.append(spec.regularizer.describe())
     if spec.optimizer.learning_rate != RunSpec().optimizer.learning_rate:
         parts.append(f"lr = {spec.optimizer.learning_rate:g}")
     return ", ".join(parts)

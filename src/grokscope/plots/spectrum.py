@@ -11,14 +11,12 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
-from grokscope.measure.characters import wave_order
 from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BAR_EDGE, BLUE, INPUT_COLOR, ORANGE, OUTPUT_COLOR, VERMILION
 from grokscope.plots.runs import settings_line
 from grokscope.result import RunResult
-from grokscope.spec import Operation
 
 _HIGH_COLOR, _LOW_COLOR, _BEFORE_COLOR = BLUE, ORANGE, "0.6"
 _IPR_BINS = np.linspace(0, 1, 41).tolist()
@@ -36,29 +34,28 @@ def draw_spectrum(
 
     `before` are the initial weights; None if the network was not trained.
     """
-    operation = result.spec.task.operation
     with style.context(STYLE):
         figure = Figure(figsize=(15, 5.2 + max(3.4, 1.25 * len(neurons))))
         grid = figure.add_gridspec(2, 4, height_ratios=[3.9, max(3.4, 1.25 * len(neurons))])
-        _draw_power(figure.add_subplot(grid[0, :2]), waves, operation)
-        _draw_iprs(figure.add_subplot(grid[0, 2]), waves, outputs, before, operation)
+        _draw_power(figure.add_subplot(grid[0, :2]), waves)
+        _draw_iprs(figure.add_subplot(grid[0, 2]), waves, outputs, before, result)
         _draw_frequencies(figure.add_subplot(grid[0, 3]), waves, outputs)
-        _draw_residuals(figure.add_subplot(grid[1, 0]), waves, operation)
+        _draw_residuals(figure.add_subplot(grid[1, 0]), waves)
         _draw_weights(figure, grid[1, 1:3], result, waves, before, neurons)
         _draw_curve(figure.add_subplot(grid[1, 3]), result)
-        size = f"{result.spec.model.width} neurons, {operation} mod {result.spec.task.modulus}"
+        size = f"{len(waves.neurons)} neurons, {result.spec.task.describe()}"
         name = f"analytic network, {size}" if result.engine == "analytic" else settings_line(result)
         figure.suptitle(f"{name}: {result.outcome}", fontweight="bold", fontsize=12)
     return figure
 
 
-def _draw_power(axes: Axes, waves: NeuronWaves, operation: Operation) -> None:
+def _draw_power(axes: Axes, waves: NeuronWaves) -> None:
     """A row for each live neuron, by its strongest wave and then from the most to the least periodic."""
     axes.set_title("Fourier power of the neurons")
     axes.grid(visible=False)
     order = np.lexsort((-waves.spectra.neuron_ipr, waves.wave))
     order = order[waves.live[order]]
-    axes.set(xlabel=_wave_axis(waves, operation), ylabel="neurons, by strongest wave")
+    axes.set(xlabel=_wave_axis(waves), ylabel="neurons, by strongest wave")
     if not len(order):
         _say(axes, "all neurons are dead")
         return
@@ -67,21 +64,24 @@ def _draw_power(axes: Axes, waves: NeuronWaves, operation: Operation) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _wave_axis(waves: NeuronWaves, operation: Operation) -> str:
-    if len(waves.cycles) > 1:
-        return f"wave, of {waves.power.shape[1]} over cycles of " + " and ".join(map(str, waves.cycles))
-    return "frequency over discrete logarithms" if operation in ("multiply", "divide") else "frequency"
+def _wave_axis(waves: NeuronWaves) -> str:
+    cycles = waves.waves.cycles
+    if len(cycles) > 1:
+        return f"wave, of {waves.power.shape[1]} over cycles of " + " and ".join(map(str, cycles))
+    return waves.waves.axis
 
 
 def _draw_iprs(
-    axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | None, before: Weights | None, operation: Operation
+    axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | None, before: Weights | None, result: RunResult
 ) -> None:
     """Figures 2c and 4."""
     axes.set(title="IPR", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
     live = waves.spectra.neuron_ipr[waves.live]
     if before is not None:
-        initial = neuron_spectra(before, operation).neuron_ipr
-        axes.hist(initial, bins=_IPR_BINS, histtype="step", color=_BEFORE_COLOR, linewidth=1.4, label="before training")
+        initial = neuron_spectra(result.spec.model, before, result.spec.task)
+        assert initial is not None  # `waves` has one of the trained network
+        own = initial.neuron_ipr
+        axes.hist(own, bins=_IPR_BINS, histtype="step", color=_BEFORE_COLOR, linewidth=1.4, label="before training")
     axes.hist(live, bins=_IPR_BINS, color=INPUT_COLOR, edgecolor=BAR_EDGE, label=_named(waves))
     if outputs is not None:
         own = outputs.spectra.neuron_ipr[outputs.live]
@@ -102,7 +102,7 @@ def _named(waves: NeuronWaves) -> str:
 def _draw_frequencies(axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | None) -> None:
     """How many neurons have which strongest wave, and how many of those are periodic."""
     places = np.arange(waves.power.shape[1])
-    axes.set(title="Neurons for each frequency", xlabel="frequency" if len(waves.cycles) == 1 else "wave")
+    axes.set(title="Neurons for each frequency", xlabel="frequency" if len(waves.waves.cycles) == 1 else "wave")
     if not waves.live.any():
         _say(axes, "all neurons are dead")
         return
@@ -117,13 +117,13 @@ def _draw_frequencies(axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | Non
     axes.legend(loc="upper right")
 
 
-def _draw_residuals(axes: Axes, waves: NeuronWaves, operation: Operation) -> None:
+def _draw_residuals(axes: Axes, waves: NeuronWaves) -> None:
     """Normalised, because there may be few neurons of one kind."""
     axes.set_title("Phase relation")
-    if reason := why_no_relation(waves, operation):
+    if reason := why_no_relation(waves):
         _say(axes, reason)
         return
-    relation = phase_relation(operation).replace("φ", r"\phi").replace("−", "-")
+    relation = phase_relation(waves.waves).replace("φ", r"\phi").replace("−", "-")
     axes.set(xlabel=f"${relation}$", ylabel="fraction of the neurons", xlim=(-np.pi, np.pi))
     axes.set_xticks([-np.pi, -np.pi / 2, 0, np.pi / 2, np.pi], ["−π", "−π/2", "0", "π/2", "π"])
     groups = ((waves.high, f"above {HIGH_IPR}", _HIGH_COLOR), (waves.low, f"below {LOW_IPR}", _LOW_COLOR))
@@ -155,12 +155,11 @@ def _draw_weights(
     neurons: Sequence[int],
 ) -> None:
     """Figure 2b: one row of U, or column of an embedding, for each neuron, read in the order that makes it a wave."""
-    operation, p = result.spec.task.operation, result.spec.task.modulus
-    order = wave_order(operation, p).ravel()
-    name = waves.vectors[0]
-    after = waves.vectors_in(result.trained_weights())[name]
-    earlier = waves.vectors_in(before)[name] if before else None
-    what = "Rows of U" if name == "u" else "Columns of the embedding"
+    order, name = waves.waves.places, waves.vectors[0]
+    after = waves.neurons.vectors[name]
+    first = result.spec.model.input_neurons(before) if before else None
+    earlier = first.vectors[name] if first else None
+    what = "Rows of U" if name == "u" else f"Columns of the {waves.layer}"
     rows = place.subgridspec(max(1, len(neurons)), 1, hspace=0.05)
     for row, k in enumerate(neurons):
         axes = figure.add_subplot(rows[row])
@@ -175,7 +174,9 @@ def _draw_weights(
             axes.set_title(what, loc="left")
             axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
         if row == len(neurons) - 1:
-            axes.set_xlabel("index, in the order of the multiplicative group" if len(order) < p else "index")
+            axes.set_xlabel(
+                "index, in the order of the multiplicative group" if len(order) < after.shape[1] else "index"
+            )
     if not neurons:
         _say(figure.add_subplot(rows[0]), "all neurons are dead")
 

@@ -331,7 +331,7 @@ class Store:
         values = () if sweep is None else (sweep,)
         with self._reading():
             rows = self._index.execute(f"SELECT * FROM failures {clause} ORDER BY failed_at, run_id", values).fetchall()
-        return [Failure(row[0], RunSpec.from_json(row[1]), *row[2:]) for row in rows]
+        return [Failure(row[0], RunSpec.stored(json.loads(row[1])), *row[2:]) for row in rows]
 
     def forget_failures(self, sweep: str) -> int:
         """Let the failed runs of a sweep be tried again; how many there were."""
@@ -472,7 +472,7 @@ def _stored_run(row: tuple[Any, ...]) -> StoredRun:
     run_id, spec, status, phase, diverged_step, engine, seconds, has_weights, finished_at, final, file = row
     return StoredRun(
         run_id=run_id,
-        spec=RunSpec.from_json(spec),
+        spec=RunSpec.stored(json.loads(spec)),
         status=status,
         phase=Phase(phase) if phase else None,
         diverged_step=int(diverged_step) if diverged_step is not None else None,

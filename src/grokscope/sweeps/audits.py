@@ -120,5 +120,5 @@ def _audited(store: Store, cell: CellOutcome, prune: str, baseline: str | None) 
         examples=len(audit.wrong),
         wrong=int(audit.wrong.sum()),
         pruned_neurons=audit.pruning.count if audit.pruning else None,
-        scores={score: found.figures() for score, found in audit.scores.items()},
+        scores={score: found.metrics() for score, found in audit.scores.items()},
     )

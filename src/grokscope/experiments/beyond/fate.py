@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.engines import initial_state
 from grokscope.experiments.beyond.fate_picture import draw_fate
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
@@ -14,10 +15,10 @@ from grokscope.experiments.paper import fig01
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_waves
 from grokscope.measure.detection import auroc
-from grokscope.measure.spectrum import coefficients
-from grokscope.models import Weights, initial_weights
+from grokscope.models import Weights
 from grokscope.outputs import Table
 from grokscope.spec import RunSpec
+from grokscope.tasks import waves_of
 
 FloatArray = npt.NDArray[np.float64]
 Fate = dict[int, dict[str, FloatArray]]  # step → feature → value of each neuron [N]
@@ -40,24 +41,26 @@ def needs(scale: Scale) -> Needs:
     return Needs(networks=tuple(snapshots()), seeds=SEEDS)
 
 
-def rule_fit(weights: Weights) -> FloatArray:
+def rule_fit(spec: RunSpec, weights: Weights) -> FloatArray:
     """How much the best wave of each neuron adds to the logits of the true sums, over all pairs [N].
 
     A neuron adds (Uₘ + Vₙ)² W_q to the logit of q. Its part Uₘ Vₙ W_q, summed over all pairs at q = m + n, is a sum
     over frequencies of Re(u v w*), with Fourier coefficients u, v and w: large if all three have the wave and their
     phases fit, φ_w = φ_u + φ_v. That is what the gradient of the rule makes grow.
     """
-    u, v, w = (coefficients(vectors, "add") for vectors in (weights["U"], weights["V"], weights["W"].T))  # [N, K]
+    neurons = spec.model.input_neurons(weights)
+    assert neurons is not None
+    u, v, w = waves_of(spec.task).coefficients(neurons.stacked())  # [N, K] each
     return np.asarray((u * v * w.conj()).real[:, 1:].max(axis=1))  # the constant tells no sum from another
 
 
-def features(weights: Weights) -> dict[str, FloatArray]:
+def features(spec: RunSpec, weights: Weights) -> dict[str, FloatArray]:
     """What may foretell the fate of a neuron, each [N]."""
-    waves = neuron_waves(weights)
+    waves = neuron_waves(spec.model, weights, spec.task)
     return {
         IPR: np.nan_to_num(waves.spectra.neuron_ipr),  # the dead have none
         SHARE: waves.power.max(axis=1),
-        FIT: rule_fit(weights),
+        FIT: rule_fit(spec, weights),
         NORM: waves.norm,
     }
 
@@ -66,10 +69,10 @@ def fate(evidence: Evidence) -> tuple[Fate, npt.NDArray[np.bool_]]:
     """The features of every neuron at every age, from before training on, and whether it generalises at the end [N]."""
     final = evidence.network(FINAL)
     spec = final.spec
-    ages: Fate = {0: features(initial_weights(spec.model, spec.task.modulus, spec.training.seed))}
+    ages: Fate = {0: features(spec, initial_state(spec).weights)}
     for result in evidence.networks(snapshots()):
-        ages[result.spec.training.steps] = features(result.trained_weights())
-    return ages, features(final.trained_weights())[IPR] > PERIODIC
+        ages[result.spec.training.steps] = features(spec, result.trained_weights())
+    return ages, features(spec, final.trained_weights())[IPR] > PERIODIC
 
 
 def foretelling(ages: Fate, generalising: npt.NDArray[np.bool_]) -> dict[str, dict[int, float]]:

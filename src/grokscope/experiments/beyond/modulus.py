@@ -11,7 +11,8 @@ from grokscope.experiments.paper import fig01
 from grokscope.experiments.scale import PAPER_WIDTH, Scale
 from grokscope.outputs import Table
 from grokscope.result import RunResult
-from grokscope.spec import RunSpec, is_prime
+from grokscope.spec import RunSpec
+from grokscope.tasks import is_prime
 
 PAPER_MODULUS = 97
 SMALLER = (31, 48, 60, 61, 64)  # 61 is a prime between two numbers that have many divisors

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.result import RunResult
-from grokscope.spec import is_prime
+from grokscope.tasks import is_prime
 
 _ROWS = {"test_accuracy": "test accuracy", "train_accuracy": "train accuracy", "mean_ipr": "mean IPR"}
 _LINES = ("-", ":")

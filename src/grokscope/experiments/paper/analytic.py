@@ -22,12 +22,13 @@ from grokscope.experiments.quantities.trends import power_law_exponent
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import logits_of
-from grokscope.measure.spectrum import amplitudes, inverse_participation_ratio
+from grokscope.measure.spectrum import inverse_participation_ratio
 from grokscope.models import Weights, analytic_weights, initial_weights, make_network
 from grokscope.plots import STYLE
 from grokscope.plots.widths import draw_against_width
 from grokscope.spec import ModelSpec, RunSpec
 from grokscope.tasks import Dataset, make_dataset
+from grokscope.waves import Waves
 
 WIDTHS = (250, 500, 1000, 2000, 4000, 8000, 16000)
 _TOO_NARROW = (16, 32, 64, 125)  # to solve the task: shown, and left out of fits
@@ -121,24 +122,29 @@ def _delta_error(evidence: Evidence, missing: int) -> float:
     return float(np.abs(delta - np.eye(modulus)[0]).max())
 
 
+def _amplitudes(vectors: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """In the waves of addition."""
+    return Waves(np.arange(np.shape(vectors)[-1])).amplitudes(vectors)
+
+
 def _lowest_wave(evidence: Evidence) -> float:
     """The lowest IPR of all pure waves."""
     p, _ = _sizes(evidence)
     waves = np.cos(2 * np.pi * np.outer(np.arange(p // 2 + 1), np.arange(p)) / p + 0.3)
-    return float(inverse_participation_ratio(amplitudes(waves, "add")).min())
+    return float(inverse_participation_ratio(_amplitudes(waves)).min())
 
 
 def _noise(evidence: Evidence) -> npt.NDArray[np.float64]:
     """The IPR of vectors without structure: initial weights."""
     p, _ = _sizes(evidence)
     weights = initial_weights(ModelSpec(width=_NOISE_VECTORS), p)
-    return inverse_participation_ratio(amplitudes(weights["U"], "add"))
+    return inverse_participation_ratio(_amplitudes(weights["U"]))
 
 
 def _flat(evidence: Evidence) -> float:
     """The IPR of a vector that has all waves alike, times p."""
     p, _ = _sizes(evidence)
-    return float(p * inverse_participation_ratio(amplitudes(np.eye(p)[0], "add")))
+    return float(p * inverse_participation_ratio(_amplitudes(np.eye(p)[0])))
 
 
 def _small(evidence: Evidence) -> tuple[Weights, Dataset]:

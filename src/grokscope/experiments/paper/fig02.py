@@ -63,9 +63,14 @@ def _of(result: RunResult, table: Table) -> Table:
 
 def _spectra(result: RunResult) -> tuple[NeuronSpectra, NeuronSpectra]:
     """At the start and at the end."""
-    operation = result.spec.task.operation
-    initial = initial_state(result.spec).weights
-    return neuron_spectra(initial, operation), neuron_spectra(result.trained_weights(), operation)
+    spec = result.spec
+    before, after = (
+        neuron_spectra(spec.model, weights, spec.task)
+        for weights in (initial_state(spec).weights, result.trained_weights())
+    )
+    assert before is not None
+    assert after is not None
+    return before, after
 
 
 def _typical(spectra: NeuronSpectra) -> int:
@@ -106,7 +111,7 @@ def _periodic_share(evidence: Evidence, *, after: bool) -> float:
 def _waves(evidence: Evidence) -> WaveSummary:
     """The periodic neurons together."""
     result = evidence.network(GROKKED)
-    waves = neuron_waves(result.trained_weights(), result.spec.task.operation)
+    waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
     return waves.summary(waves.high)
 
 

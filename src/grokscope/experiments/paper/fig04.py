@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from grokscope.arrays import Int64Array
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
@@ -15,7 +16,6 @@ from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_waves
 from grokscope.plots import STYLE
 from grokscope.plots.runs import draw_ipr_histogram
-from grokscope.randomness import Int64Array
 from grokscope.spec import RunSpec
 
 DROPOUTS = (0.0, 0.3, 0.6)  # of Figures 3b and 19; without any it is the network without weight decay
@@ -86,7 +86,7 @@ def _frequencies(evidence: Evidence, spec: RunSpec) -> float:
 
 def _periodic_by_frequency(evidence: Evidence, spec: RunSpec) -> Int64Array:
     result = evidence.network(spec)
-    waves = neuron_waves(result.trained_weights(), result.spec.task.operation)
+    waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
     return waves.counts(waves.spectra.neuron_ipr > _PERIODIC)
 
 

@@ -17,8 +17,8 @@ from grokscope.experiments.quantities.distributions import (
     share_below,
 )
 from grokscope.experiments.scale import Scale
-from grokscope.measure import Measurement, measure_network
-from grokscope.models import make_network, pruned
+from grokscope.measure import Row, measure_network
+from grokscope.models import make_network
 from grokscope.plots import draw_row
 from grokscope.plots.runs import draw_ipr_histogram, draw_norm_scales
 from grokscope.result import RunResult
@@ -79,11 +79,11 @@ def _correlation(evidence: Evidence) -> float:
     return np.nan if spectra is None else spectra.norm_correlation
 
 
-def _without_low(result: RunResult) -> Measurement:
+def _without_low(result: RunResult) -> Row:
     """The network without its low-IPR neurons."""
     weights = result.trained_weights()
     low = np.array([], int) if result.neurons is None else np.flatnonzero(result.neurons.neuron_ipr < LOW_IPR)
-    return measure_network(make_network(result.spec.model, pruned(weights, low)), result.dataset())
+    return measure_network(result.spec.model.module(result.spec.model.pruned(weights, low)), result.dataset())
 
 
 def _lost(evidence: Evidence, spec: RunSpec, accuracy: str) -> float:

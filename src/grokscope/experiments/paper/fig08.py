@@ -11,10 +11,10 @@ from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.scale import Scale
-from grokscope.measure import Measurement
+from grokscope.measure import Row
 from grokscope.measure.events import total_norm
 from grokscope.plots import STYLE
-from grokscope.plots.dynamics import MLP_NORMS
+from grokscope.plots.dynamics import norm_lines
 from grokscope.plots.runs import draw_accuracies, draw_columns
 from grokscope.spec import RunSpec
 
@@ -49,14 +49,14 @@ def draw(evidence: Evidence) -> Drawing:
         draw_accuracies(accuracies, result)
         accuracies.set_ylabel("accuracy")
         accuracies.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-        draw_columns(norms, result.curve, MLP_NORMS, "Frobenius norm")
+        draw_columns(norms, result.curve, norm_lines(result), "Frobenius norm")
         norms.set(xlabel="optimisation step", xscale="log")
         norms.set_ylim(bottom=0)
         norms.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return Drawing(figure, tables.curves({"weight decay 20": result}))
 
 
-def best_row(evidence: Evidence, spec: RunSpec) -> Measurement:
+def best_row(evidence: Evidence, spec: RunSpec) -> Row:
     """The curve where test accuracy was highest, for the last time."""
     return max(evidence.network(spec).curve, key=lambda row: (row.test_accuracy, row.step))
 

@@ -7,8 +7,9 @@ from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
 from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, share_gain
 from grokscope.experiments.scale import Scale
+from grokscope.models import Norm
 from grokscope.phases import Phase
-from grokscope.spec import Norm, RunSpec
+from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Axis, Plan
 
 _SCALED = [RunSpec().with_batches_of(size) for size in (8, 64, 256)]

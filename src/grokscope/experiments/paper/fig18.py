@@ -87,7 +87,7 @@ def _second_peak(spec: RunSpec) -> Callable[[Evidence], float]:
 
     def value(evidence: Evidence) -> float:
         result = evidence.network(spec)
-        waves = neuron_waves(result.trained_weights(), result.spec.task.operation)
+        waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
         return waves.summary(waves.spectra.neuron_ipr > 0.5).second_ratio
 
     return value

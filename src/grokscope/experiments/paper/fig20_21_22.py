@@ -8,9 +8,10 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.scale import Scale
+from grokscope.models import Norm
 from grokscope.phases import GUESSING_MARGIN, HIGH_ACCURACY, Phase
 from grokscope.plots import draw_curves
-from grokscope.spec import Norm, RunSpec
+from grokscope.spec import RunSpec
 
 CORRUPTION = 0.3
 _PHASES = {0.4: Phase.COEXISTENCE, 0.5: Phase.PARTIAL_INVERSION, 0.8: Phase.FULL_INVERSION}  # by data fraction

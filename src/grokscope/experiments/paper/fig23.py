@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from grokscope.arrays import Int64Array
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -12,7 +13,6 @@ from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import LogitTable, logits_of, measure_logits
 from grokscope.plots.logits import draw_logits_of_networks
-from grokscope.randomness import Int64Array
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 

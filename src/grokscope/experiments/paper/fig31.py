@@ -12,6 +12,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_spectra
 from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Plan
+from grokscope.tasks import ModularTask, Operation
 
 DECAYS = (0, 5, 15, 20)
 MULTIPLICATION = Plan("fig31", RunSpec().updated({"task.operation": "multiply"}), ADDITION.axes)
@@ -33,6 +34,15 @@ def _largest_difference(evidence: Evidence) -> float:
     """Between the shares that generalise with addition and with multiplication, over the panels."""
     pairs = [(with_decay(evidence, decay), with_decay(evidence, decay, MULTIPLICATION)) for decay in DECAYS]
     return max(abs(plus.share(*GENERALISING) - times.share(*GENERALISING)) for plus, times in pairs)
+
+
+def _mean_ipr(evidence: Evidence, operation: Operation) -> float:
+    """With the waves of an operation."""
+    result = evidence.network(NETWORK)
+    task = ModularTask(operation=operation, modulus=result.spec.task.modulus)
+    spectra = neuron_spectra(result.spec.model, result.trained_weights(), task)
+    assert spectra is not None
+    return spectra.mean_ipr
 
 
 EXPERIMENT = Experiment(
@@ -61,12 +71,12 @@ EXPERIMENT = Experiment(
                 Check("test accuracy", lambda e: e.network(NETWORK).final.test_accuracy, low=0.9),
                 Check(
                     "mean IPR in the order of the logarithm",
-                    lambda e: neuron_spectra(e.network(NETWORK).trained_weights(), "multiply").mean_ipr,
+                    lambda e: _mean_ipr(e, "multiply"),
                     low=0.5,
                 ),
                 Check(
                     "mean IPR in the order of the numbers",
-                    lambda e: neuron_spectra(e.network(NETWORK).trained_weights(), "add").mean_ipr,
+                    lambda e: _mean_ipr(e, "add"),
                     high=0.2,
                 ),
             ),

@@ -19,8 +19,8 @@ def equation_9(weights: Mapping[str, npt.NDArray[np.floating]], dataset: Dataset
     The factor of W is 2: the paper prints 4, which the derivative of the square brings to U and V only.
     """
     U, V, W = (weights[name].astype(np.float64) for name in "UVW")
-    m, n = dataset.train_pairs.T
-    p, examples = len(W), len(dataset.train_pairs)
+    m, n = dataset.train_inputs.T
+    p, examples = len(W), len(dataset.train_inputs)
     inside = U[:, m] + V[:, n]  # [N, n_train]
     bracket = W @ np.square(inside) - np.eye(p)[:, dataset.train_labels]  # [p, n_train]
     through = (W.T @ bracket) * inside  # [N, n_train]
@@ -37,17 +37,16 @@ def autograd_gradients(weights: Weights, dataset: Dataset) -> dict[str, FloatArr
     """The same from the network and the loss that are trained with, in double precision."""
     import torch
 
-    from grokscope.models.mlp import MLP
-    from grokscope.models.network import losses_per_example
+    from grokscope.models import MLP
+    from grokscope.models.module import losses_per_example
 
-    network = MLP(weights).double()
-    logits = network(torch.tensor(dataset.train_pairs))  # [n_train, p]
+    network = MLP(width=len(weights["U"])).module(weights).double()
+    logits = network(torch.tensor(dataset.train_inputs))  # [n_train, p]
     losses_per_example(logits, torch.tensor(dataset.train_labels), "mse").mean().backward()  # type: ignore[no-untyped-call]
     found = {}
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None
-        own = parameter.grad.T if name in network.transposed else parameter.grad
-        found[name] = own.numpy()
+        found[name] = network.oriented(name, parameter.grad).numpy()
     return found
 
 

@@ -26,7 +26,9 @@ def by_ipr(evidence: Evidence, spec: RunSpec) -> dict[str, PruningCurve]:
 def _by_ipr(store: Path, run_id: str) -> dict[str, PruningCurve]:
     result = Store(store, create=False).load(run_id)
     weights, task = result.trained_weights(), result.spec.task
-    orders = {name: order for name, order in pruning_orders(weights, task.operation).items() if name in _ORDERS}
+    orders = {
+        name: order for name, order in pruning_orders(result.spec.model, weights, task).items() if name in _ORDERS
+    }
     curves = pruning_curves(
         weights, result.spec.model, result.dataset(), list(orders.values()), result.spec.training.loss
     )
