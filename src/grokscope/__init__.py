@@ -38,7 +38,7 @@ from grokscope.measure import (
 from grokscope.models import MLP, HiddenLayer, Network, Neurons, Transformer, analytic_weights, initial_weights, pruned
 from grokscope.optimizers import SGD, Adam, AdamW, Optimizer
 from grokscope.phases import Phase, classify
-from grokscope.randomness import normal
+from grokscope.randomness import Stream, integers, normal
 from grokscope.regularizers import Regularizer
 from grokscope.result import RunResult
 from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, TaskSpec, TrainingSpec
@@ -89,6 +89,7 @@ __all__ = [
     "SpecError",
     "Store",
     "StoreError",
+    "Stream",
     "SweepAudit",
     "Task",
     "TaskSpec",
@@ -104,6 +105,7 @@ __all__ = [
     "classify",
     "figure",
     "initial_weights",
+    "integers",
     "make_dataset",
     "measure_logits",
     "measure_network",

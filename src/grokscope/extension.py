@@ -3,9 +3,9 @@
     >>> Reference.parse("my_rules.py:Parity@0123456789abcdef")
     Reference(place='my_rules.py', name='Parity', source='0123456789abcdef')
 
-Code is known by the hash of its source file. A spec writes it behind the name, with an @, when it is made; it is part of
-the identity of every run that uses the code, and is compared before the code is used again: an edited file is another
-rule. Only `load_module` and `load_class` import anything.
+Code is known by the hash of its source file. A spec writes it behind the name, with an @, when it is made; it is part
+of the identity of every run that uses the code, and is compared before the code is used again: an edited file is
+another rule. Only `load_module` and `load_class` import anything.
 """
 
 import hashlib

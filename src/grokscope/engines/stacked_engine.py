@@ -1,8 +1,8 @@
 """Many runs at once along a leading axis: one small network leaves a GPU idle, a hundred of them do not.
 
 Runs differ in their training sets, so every step goes over all examples of the task, with a mask for each run; that
-makes all shapes equal. Mini-batches are of one size already. Each run has its own weights, moments, labels, learning rate,
-weight decay, dropout and seed, and no number of one run enters another.
+makes all shapes equal. Mini-batches are of one size already. Each run has its own weights, moments, labels, learning
+rate, weight decay, dropout and seed, and no number of one run enters another.
 """
 
 import os
@@ -190,7 +190,7 @@ class StackedEngine:
         """One for each run; or a single one for all, whose numbers are arrays of those of the runs."""
         each = [optimizer_of(spec, name) for spec in self._specs]
         kind = type(each[0])
-        if not kind.elementwise:
+        if not each[0].updates_together():
             return each
         numbers = [name for name in kind.model_fields if field_info(kind, name).kind == "finite number"]
         stacked = {name: self._per_run([getattr(one, name) for one in each], dimensions) for name in numbers}
@@ -201,7 +201,7 @@ class StackedEngine:
         arrays = [weight, gradient, *(self._moments[f"{moment}.{name}"] for moment in self._spec.optimizer.moments)]
         turned = [self._module.oriented(name, array) for array in arrays]
         # Together if one optimiser has the numbers of all runs, else one run after another.
-        groups = [turned] if optimizers[0].elementwise else zip(*turned, strict=True)
+        groups = [turned] if optimizers[0].updates_together() else zip(*turned, strict=True)
         for optimizer, (own, slope, *kept) in zip(optimizers, groups, strict=True):
             optimizer.update(own, slope, dict(zip(optimizer.moments, kept, strict=True)), self.step)
 

@@ -20,7 +20,6 @@ class Adam(Optimizer):
 
     moments: ClassVar[tuple[str, ...]] = ("first_moment", "second_moment")
     elementwise: ClassVar[bool] = True
-    native: ClassVar[bool] = True
 
     kind: str = "adam"
     beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
@@ -42,6 +41,8 @@ class Adam(Optimizer):
 
 class AdamW(Adam):
     """A step first multiplies the weights by 1 − learning rate · weight decay."""
+
+    elementwise: ClassVar[bool] = True
 
     kind: str = "adamw"
 

@@ -27,9 +27,8 @@ class Optimizer(KindSection):
     section: ClassVar[str] = "optimizer"
     moments: ClassVar[tuple[str, ...]] = ()  # names of what it keeps for each weight
     # Whether `update` treats every number by itself. Then many runs are updated at once, with arrays of their
-    # learning rates in place of the numbers; else one run after another.
+    # learning rates in place of the numbers; else one run after another. A subclass has to say it again.
     elementwise: ClassVar[bool] = False
-    native: ClassVar[bool] = False  # whether the native kernel has it
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.01
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
@@ -42,6 +41,10 @@ class Optimizer(KindSection):
     @abstractmethod
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
         """Change `weight` and `moments` in place. Steps count from 1."""
+
+    def updates_together(self) -> bool:
+        """Whether one call of `update` may serve many runs."""
+        return bool(vars(type(self)).get("elementwise", False))
 
     def with_numbers(self, **numbers: Any) -> "Optimizer":
         """A copy with other numbers in some fields, which may be arrays of one for each run."""

@@ -17,7 +17,6 @@ class SGD(Optimizer):
 
     moments: ClassVar[tuple[str, ...]] = ("momentum",)
     elementwise: ClassVar[bool] = True
-    native: ClassVar[bool] = True
 
     kind: str = "sgd"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0

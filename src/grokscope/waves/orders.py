@@ -1,8 +1,8 @@
 """In which order to read a weight vector so that the features of a rule are waves.
 
-Addition is periodic in the index itself: `np.arange(p)`. Multiplication is periodic in the discrete logarithm of the index: modulo a
-prime p the numbers g⁰, g¹, g², … run through 1 … p − 1, and mn becomes a sum of exponents. Modulo a composite
-number the invertible residues are a product of such cycles, one or two for each prime power, and the
+Addition is periodic in the index itself: `np.arange(p)`. Multiplication is periodic in the discrete logarithm of the
+index: modulo a prime p the numbers g⁰, g¹, g², … run through 1 … p − 1, and mn becomes a sum of exponents. Modulo a
+composite number the invertible residues are a product of such cycles, one or two for each prime power, and the
 transform has as many dimensions as there are cycles. Residues without an inverse take no part in it.
 """
 
