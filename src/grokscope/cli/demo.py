@@ -12,7 +12,7 @@ from rich.table import Table
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
 from grokscope.cli.progress import RunsProgress
 from grokscope.cli.stopping import stop_on_request
-from grokscope.engines import check_engine
+from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store
@@ -34,7 +34,7 @@ def demo(
     check_figure_path(out)
     specs = fig01.specs()
     for spec in specs:
-        check_engine(engine, "cpu", spec)
+        resolve_engine(engine, "cpu", spec)
     opened = Store(store)
     started = time.perf_counter()
     missing = [spec for spec in specs if not opened.find(spec.run_id)]

@@ -13,7 +13,7 @@ from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
 from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
 from grokscope.cli.stopping import stop_on_request
-from grokscope.engines import check_engine
+from grokscope.engines import resolve_engine
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps import Failed, Finished, Measured, run_all
@@ -91,7 +91,7 @@ def plan_work(
     specs, plans = together([(need(its_scale), its_scale) for need, its_scale in zip(needs, chosen, strict=True)])
     models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
     for spec in models.values():
-        check_engine(engine, device, spec)
+        resolve_engine(engine, device, spec)
     return Work(chosen, specs, plans, path, count, engine, device, refine, scale == BEST)
 
 
