@@ -12,26 +12,23 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.engines import (
-    Engine,
-    SteppingEngine,
-    TrainingState,
-    check_engine,
-    initial_state,
-    make_engine,
-    make_stacked_engine,
-)
+from grokscope.engines import SteppingEngine, initial_state, resolve_engine
+from grokscope.engines.group import make_group_engine
 from grokscope.measure import Moment, NeuronSpectra, Row, measurements_called, output_spectra, take_row
 from grokscope.models import Evaluation, Weights
 from grokscope.phases import Phase, classify
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec, TrainingSpec
 
-PAUSE_SECONDS = 0.5  # the longest that training goes on before somebody may look at it, if a step is not longer
+PAUSE_SECONDS = 0.5  # the longest time between two pauses, unless a single step takes longer
+
+OnMeasurement = Callable[[Row, NeuronSpectra | None], None]
+OnEvaluation = Callable[[int, Evaluation, Evaluation], None]
 
 
 def execute(
@@ -39,8 +36,8 @@ def execute(
     *,
     engine: str = "auto",
     device: str = "cpu",
-    on_measurement: Callable[[Row, NeuronSpectra | None], None] | None = None,
-    on_evaluation: Callable[[int, Evaluation, Evaluation], None] | None = None,
+    on_measurement: OnMeasurement | None = None,
+    on_evaluation: OnEvaluation | None = None,
     start: Checkpoint | None = None,
     on_pause: Callable[[Callable[[], Checkpoint]], None] | None = None,
 ) -> RunResult:
@@ -49,120 +46,117 @@ def execute(
     `on_measurement` sees every row of the curve when it is taken, and with it the spectra of all neurons, of which
     the result keeps only the last. `on_evaluation` sees the step and what the network says about each example of the
     training and the test set, of which a row has only means. `on_pause` is called several times a second, unless a
-    single step takes longer, with a function that makes a checkpoint; `start` goes on from one, to the same result as
-    without the interruption. One of another engine, which rounds otherwise, is not used.
+    single step takes longer, with a function that makes a checkpoint. `start` continues from one, to the same result
+    as without the interruption; a checkpoint of another engine, which rounds differently, is not used.
     """
-    if check_engine(engine, device, spec) == "stacked":
-        return execute_stack(
-            [spec],
-            device=device,
-            on_measurement=on_measurement and (lambda _, row, spectra: on_measurement(row, spectra)),
-            on_evaluation=on_evaluation and (lambda _, *evaluations: on_evaluation(*evaluations)),
-            starts=[start],
-            on_pause=on_pause and (lambda checkpoint: on_pause(lambda: checkpoint(0))),
-        )[0]
-    if start and start.engine != check_engine(engine, device, spec):
-        start = None
-    started = time.perf_counter() - (start.seconds if start else 0)
-    record = _Record(spec, start)
-    trainer: Engine = make_engine(spec, record.dataset, start.state if start else initial_state(spec), engine, device)
-    for losses in train(trainer, spec.training):
-        record.watch(losses, trainer.step)
-        if record.diverged_step is not None:
-            break
-        if record.is_due(trainer.step):
-            train_set = trainer.evaluate(record.dataset.train_inputs, record.dataset.train_labels)
-            test_set = trainer.evaluate(record.dataset.test_inputs, record.dataset.test_labels)
-            if on_evaluation is not None:
-                on_evaluation(trainer.step, train_set, test_set)
-            record.measure(trainer.step, float(losses[-1]), trainer.weights(), train_set, test_set)
-            if on_measurement is not None:
-                on_measurement(record.curve[-1], record.spectra)
-        if on_pause is not None and trainer.step < spec.training.steps:
-            on_pause(lambda: record.checkpoint(trainer.state(), time.perf_counter() - started, trainer.name))
-    return record.result(trainer.weights(), time.perf_counter() - started, trainer.name)
+    (result,) = execute_together(
+        [Job(spec, start, on_measurement, on_evaluation)],
+        engine=engine,
+        device=device,
+        on_pause=on_pause and (lambda checkpoints: on_pause(lambda: checkpoints()[0])),
+    )
+    return result
 
 
-def execute_stack(
-    specs: Sequence[RunSpec],
+@dataclass(frozen=True)
+class Job:
+    """One run to execute, where it goes on, and who looks on."""
+
+    spec: RunSpec
+    start: Checkpoint | None = None
+    on_measurement: OnMeasurement | None = None
+    on_evaluation: OnEvaluation | None = None
+
+
+def execute_together(
+    jobs: Sequence[Job],
     *,
+    engine: str = "stacked",
     device: str = "cpu",
-    on_measurement: Callable[[int, Row, NeuronSpectra | None], None] | None = None,
-    on_evaluation: Callable[[int, int, Evaluation, Evaluation], None] | None = None,
-    starts: Sequence[Checkpoint | None] | None = None,
-    on_pause: Callable[[Callable[[int], Checkpoint]], None] | None = None,
+    on_pause: Callable[[Callable[[], dict[int, Checkpoint]]], None] | None = None,
 ) -> list[RunResult]:
-    """The same for many runs that advance together on one device, see `grokscope.engines.stack_key`.
+    """Train a group of runs that advance together on one device; `grokscope.engines.stack_key` says which can.
 
-    Their checkpoints in `starts` are used if they are all of this engine and of the same step. A run's seconds are its
-    share of the time of all.
+    Checkpoints are used if all runs have one of this engine at the same step. `on_pause` gets a function that makes
+    them, by the run's place; a run that has diverged gets none, because the next step would not show when it did. A
+    run's seconds are its share of the time of all.
     """
-    used = list(starts or ())
-    if any(start is None or start.engine != "stacked" for start in used) or len({s.state.step for s in used if s}) > 1:
-        used = []
-    records = [_Record(spec, used[i] if used else None) for i, spec in enumerate(specs)]
-    started = time.perf_counter() - sum(start.seconds for start in used if start)
-    states = [start.state for start in used if start] or [initial_state(spec) for spec in specs]
-    trainer = make_stacked_engine(specs, [record.dataset for record in records], states, device)
+    engine = resolve_engine(engine, device, jobs[0].spec)
+    jobs = jobs if _can_go_on(jobs, engine) else [replace(job, start=None) for job in jobs]
+    began = time.perf_counter() - sum(job.start.seconds for job in jobs if job.start)
 
     def share() -> float:
-        return (time.perf_counter() - started) / len(specs)
+        return (time.perf_counter() - began) / len(jobs)
 
-    for losses in train(trainer, specs[0].training):  # [steps, R]
+    records = [_Record(job) for job in jobs]
+    specs, datasets = [job.spec for job in jobs], [record.dataset for record in records]
+    states = [job.start.state if job.start else initial_state(job.spec) for job in jobs]
+    trainer = make_group_engine(engine, specs, datasets, states, device)
+    training = specs[0].training
+
+    for losses in train(trainer, training):  # [steps, runs]
         for record, own in zip(records, losses.T, strict=True):
             record.watch(own, trainer.step)
-        if all(record.diverged_step is not None for record in records):
+        if all(record.diverged for record in records):
             break
-        if records[0].is_due(trainer.step):
+        if trainer.step in records[0].measured_steps:
             for i, (train_set, test_set) in enumerate(trainer.evaluate()):
-                if records[i].diverged_step is not None:
-                    continue
-                if on_evaluation is not None:
-                    on_evaluation(i, trainer.step, train_set, test_set)
-                records[i].measure(trainer.step, float(losses[-1, i]), trainer.weights(i), train_set, test_set)
-                if on_measurement is not None:
-                    on_measurement(i, records[i].curve[-1], records[i].spectra)
-        if on_pause is not None and trainer.step < specs[0].training.steps:
-            on_pause(lambda i: records[i].checkpoint(trainer.state(i), share(), trainer.name))
+                if not records[i].diverged:
+                    records[i].measure(trainer.step, float(losses[-1, i]), trainer.weights(i), train_set, test_set)
+        if on_pause is not None and trainer.step < training.steps:
+            on_pause(
+                lambda: {
+                    i: Checkpoint(trainer.state(i), tuple(record.curve), share(), trainer.name)
+                    for i, record in enumerate(records)
+                    if not record.diverged
+                }
+            )
     return [record.result(trainer.weights(i), share(), trainer.name) for i, record in enumerate(records)]
+
+
+def _can_go_on(jobs: Sequence[Job], engine: str) -> bool:
+    starts = [job.start for job in jobs if job.start and job.start.engine == engine]
+    return len(starts) == len(jobs) and len({start.state.step for start in starts}) == 1
 
 
 class _Record:
     """What is known of a run under way: its data, its curve so far, and whether it went wrong."""
 
-    def __init__(self, spec: RunSpec, start: Checkpoint | None) -> None:
-        self.spec = spec
-        self.dataset = spec.dataset()
-        self.curve: list[Row] = list(start.curve) if start else []
-        self._measurements = measurements_called(spec.training.measurements)
+    def __init__(self, job: Job) -> None:
+        self._job, self.spec = job, job.spec
+        self.dataset = job.spec.dataset()
+        self.curve: list[Row] = list(job.start.curve) if job.start else []
+        self._measurements = measurements_called(job.spec.training.measurements)
         self.spectra: NeuronSpectra | None = None
         self.diverged_step: int | None = None
-        self._measured_steps = set(spec.training.measured_steps())
+        self.measured_steps = set(job.spec.training.measured_steps())
+
+    @property
+    def diverged(self) -> bool:
+        return self.diverged_step is not None
 
     def watch(self, losses: npt.NDArray[np.float64], last_step: int) -> None:
         """Note the first loss that is not a number."""
-        if self.diverged_step is None:
+        if not self.diverged:
             self.diverged_step = _first_bad_step(losses, last_step)
-
-    def is_due(self, step: int) -> bool:
-        return step in self._measured_steps
 
     def measure(
         self, step: int, train_loss: float, weights: Weights, train_set: Evaluation, test_set: Evaluation
     ) -> None:
-        """Add a row to the curve."""
+        """Add a row to the curve, and show it to who looks on."""
+        if self._job.on_evaluation is not None:
+            self._job.on_evaluation(step, train_set, test_set)
         moment = Moment(step, train_loss, self.spec.model, weights, train_set, test_set, self.dataset)
         self.curve.append(take_row(moment, self._measurements))
         self.spectra = moment.spectra
-
-    def checkpoint(self, state: TrainingState, seconds: float, engine: str) -> Checkpoint:
-        return Checkpoint(state, tuple(self.curve), seconds, engine)
+        if self._job.on_measurement is not None:
+            self._job.on_measurement(self.curve[-1], self.spectra)
 
     def result(self, weights: Weights, seconds: float, engine: str) -> RunResult:
         """The run, now that it has ended."""
-        if self.diverged_step is None and not math.isfinite(self.curve[-1].test_loss):
+        if not self.diverged and not math.isfinite(self.curve[-1].test_loss):
             self.diverged_step = self.curve[-1].step  # there was no further step whose loss would have shown it
-        finished = self.diverged_step is None
+        finished = not self.diverged
         return RunResult(
             spec=self.spec,
             engine=engine,

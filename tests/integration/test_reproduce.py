@@ -189,18 +189,19 @@ def test_a_dry_run_with_refine_says_that_it_is_at_most(tmp_path: Path) -> None:
 
 
 def in_every_process(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python imports this before anything else, in workers as well. It finds the function that trains as `execute`."""
+    """Python imports this before anything else, in workers as well. It finds what trains as `execute`."""
     (tmp_path / "first").mkdir()
-    patch = f"import grokscope.sweeps.worker as worker\n\nexecute = worker.execute\n{code}\nworker.execute = changed\n"
+    names = "import grokscope.sweeps.worker as worker\n\nexecute = worker.execute_together\n"
+    patch = f"{names}{code}\nworker.execute_together = changed\n"
     (tmp_path / "first" / "sitecustomize.py").write_text(patch)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'first'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
 
 
 _FAILING = """
-def changed(spec, **options):
-    if spec.optimizer.weight_decay == 15:
+def changed(jobs, **options):
+    if jobs[0].spec.optimizer.weight_decay == 15:
         raise RuntimeError("no such luck")
-    return execute(spec, **options)
+    return execute(jobs, **options)
 """
 
 
@@ -239,13 +240,17 @@ def test_a_network_that_diverged_costs_its_own_figure_only(tmp_path: Path) -> No
 
 _SLOW = """
 import time
+from dataclasses import replace
 
-def changed(spec, on_measurement, **options):
-    def measured(*arguments):
-        time.sleep(0.5)
-        on_measurement(*arguments)
+def changed(jobs, **options):
+    def slowly(job):
+        def measured(*arguments):
+            time.sleep(0.5)
+            job.on_measurement(*arguments)
 
-    return execute(spec, on_measurement=measured, **options)
+        return replace(job, on_measurement=measured)
+
+    return execute([slowly(job) for job in jobs], **options)
 """
 
 

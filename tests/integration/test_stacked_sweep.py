@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from grokscope import EngineError, RunSpec, Store, run
 from grokscope.engines import runs_that_fit
 from grokscope.sweeps import Failed, Finished, Measured, Started, run_all, worker
 from grokscope.sweeps.local import sweep_engine
-from grokscope.training import execute_stack
+from grokscope.training import Job, execute_together
 
 
 @pytest.fixture
@@ -57,11 +58,11 @@ def test_a_stack_is_as_large_as_the_memory(
 ) -> None:
     sizes: list[int] = []
 
-    def counted(stack: list[RunSpec], **options: object) -> object:
+    def counted(stack: list[Job], **options: Any) -> object:
         sizes.append(len(stack))
-        return execute_stack(stack, **options)  # type: ignore[arg-type]
+        return execute_together(stack, **options)
 
-    monkeypatch.setattr(worker, "execute_stack", counted)
+    monkeypatch.setattr(worker, "execute_together", counted)
     monkeypatch.setattr(worker, "runs_that_fit", lambda *_: 2)
     store = Store(tmp_path)
     worker_here(store).take(list(enumerate(specs[::2])))
@@ -82,13 +83,13 @@ def test_a_stack_that_is_too_large_after_all_is_halved(
 ) -> None:
     sizes: list[int] = []
 
-    def limited(stack: list[RunSpec], **options: object) -> object:
+    def limited(stack: list[Job], **options: Any) -> object:
         sizes.append(len(stack))
         if len(stack) > 1:
             raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
-        return execute_stack(stack, **options)  # type: ignore[arg-type]
+        return execute_together(stack, **options)
 
-    monkeypatch.setattr(worker, "execute_stack", limited)
+    monkeypatch.setattr(worker, "execute_together", limited)
     store = Store(tmp_path)
     worker_here(store).take(list(enumerate(specs[::2])))
     assert sizes == [3, 1, 2, 1, 1]
@@ -103,7 +104,7 @@ def test_what_goes_wrong_in_a_stack_is_stored_for_each_run(
     def broken(*_: object, **__: object) -> object:
         raise ValueError("no such luck")
 
-    monkeypatch.setattr(worker, "execute_stack", broken)
+    monkeypatch.setattr(worker, "execute_together", broken)
     store = Store(tmp_path)
     worker_here(store).take(list(enumerate(specs[::2])))
     assert {failure.error for failure in store.failures()} == {"ValueError: no such luck"}
@@ -119,7 +120,7 @@ def test_a_stop_checkpoints_all_runs_of_a_stack(specs: list[RunSpec], tmp_path: 
     assert all(checkpoint and 0 < checkpoint.state.step < 30 for checkpoint in checkpoints)
     assert store.running() == set()
     worker_here(store).take(list(enumerate(stack)))
-    for spec, alone in zip(stack, execute_stack(stack), strict=True):
+    for spec, alone in zip(stack, execute_together([Job(spec) for spec in stack]), strict=True):
         assert repr(store.load(spec.run_id).curve) == repr(alone.curve)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grokscope import GrokscopeError, Ledger, LedgerRecorder, Measurement, RunSpec, make_dataset, run, training_events
 from grokscope.measure.ledger import NEVER
 from grokscope.phases import Phase, classify
-from grokscope.training import execute_stack
+from grokscope.training import Job, execute_together
 
 NAN = float("nan")
 
@@ -185,9 +185,13 @@ def test_the_ledger_agrees_with_the_curve(tiny: RunSpec, engine: str) -> None:
 def test_every_evaluation_can_be_had_of_a_stack(tiny: RunSpec) -> None:
     """Of both runs, at every measured step, and with the losses whose mean the curve has."""
     seen: list[tuple[int, int, float]] = []
-    results = execute_stack(
-        [tiny, tiny.updated({"training.seed": 1})],
-        on_evaluation=lambda run, step, _, test: seen.append((run, step, float(test.losses.mean()))),
-    )
+
+    def job(run: int) -> Job:
+        return Job(
+            tiny.updated({"training.seed": run}),
+            on_evaluation=lambda step, _, test: seen.append((run, step, float(test.losses.mean()))),
+        )
+
+    results = execute_together([job(0), job(1)])
     both = zip(*(result.curve for result in results), strict=True)
     assert seen == [(i, row.step, row.test_loss) for rows in both for i, row in enumerate(rows)]

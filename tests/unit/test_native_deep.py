@@ -6,7 +6,7 @@ from tests.unit.plain_networks import plain_gradient
 from tests.unit.test_native_engine import OPTIMIZERS, trained_a_little, trainer, updated_by_hand
 
 from grokscope import EngineError, RunSpec, make_dataset, run
-from grokscope.engines import check_engine, initial_state
+from grokscope.engines import initial_state, resolve_engine
 from grokscope.engines.native_engine import NativeEngine
 from grokscope.engines.torch_engine import TorchEngine
 
@@ -132,11 +132,11 @@ def test_a_diverging_run_is_noticed(level: str) -> None:
 
 
 def test_auto_is_native_without_a_norm() -> None:
-    assert check_engine("auto", "cpu", DEEP) == "native"
+    assert resolve_engine("auto", "cpu", DEEP) == "native"
     for norm in ("batch", "layer"):
-        assert check_engine("auto", "cpu", DEEP.updated({"model.norm": norm})) == "torch"
+        assert resolve_engine("auto", "cpu", DEEP.updated({"model.norm": norm})) == "torch"
         with pytest.raises(EngineError, match=f"no model.norm = '{norm}' in networks of more than two layers"):
-            check_engine("native", "cpu", DEEP.updated({"model.norm": norm}))
+            resolve_engine("native", "cpu", DEEP.updated({"model.norm": norm}))
 
 
 @pytest.mark.parametrize("kind", ["weights", "gradient", "first_moment", "second_moment", "momentum"])

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from grokscope import EngineError, RunSpec, make_dataset, run
-from grokscope.engines import check_engine, initial_state, make_engine
+from grokscope.engines import initial_state, make_engine, resolve_engine
 from grokscope.engines import native_engine as native
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.native_engine import NativeEngine
@@ -276,11 +276,11 @@ def test_a_diverging_run_is_noticed(tiny: RunSpec) -> None:
 
 
 def test_auto_is_native_where_it_can_be(tiny: RunSpec) -> None:
-    assert check_engine("auto", "cpu", tiny) == "native"
-    assert check_engine("torch", "cpu", tiny) == "torch"
-    assert check_engine("auto", "cpu", tiny.updated({"model.activation": "gelu"})) == "torch"
+    assert resolve_engine("auto", "cpu", tiny) == "native"
+    assert resolve_engine("torch", "cpu", tiny) == "torch"
+    assert resolve_engine("auto", "cpu", tiny.updated({"model.activation": "gelu"})) == "torch"
     with pytest.raises(EngineError, match=r"no model.activation = 'gelu'; engine 'torch' can"):
-        check_engine("native", "cpu", tiny.updated({"model.activation": "gelu"}))
+        resolve_engine("native", "cpu", tiny.updated({"model.activation": "gelu"}))
 
 
 def test_without_a_kernel_torch_trains_and_says_so_once(tiny: RunSpec, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ def test_without_a_kernel_torch_trains_and_says_so_once(tiny: RunSpec, monkeypat
         assert make_engine(tiny, make_dataset(tiny.task), initial_state(tiny)).name == "torch"
     assert make_engine(tiny, make_dataset(tiny.task), initial_state(tiny)).name == "torch"  # a warning would fail
     with pytest.raises(EngineError, match="the kernel is not built here"):
-        check_engine("native", "cpu", tiny)
+        resolve_engine("native", "cpu", tiny)
 
 
 def test_without_a_compiler_the_build_succeeds_without_the_kernel(tmp_path: Path) -> None:

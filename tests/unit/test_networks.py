@@ -1,6 +1,7 @@
 """Deep MLPs and Transformers against their plain twins, through training, resuming, stacking and measuring."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plain_networks import plain_gradient, plain_logits
 
-from grokscope import ModelSpec, RunSpec, initial_weights, make_dataset, neuron_spectra, run
+from grokscope import EngineError, ModelSpec, RunSpec, initial_weights, make_dataset, neuron_spectra, run
 from grokscope.engines import TrainingState, initial_state, make_engine, make_stacked_engine
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.measure import output_spectra
@@ -18,7 +19,7 @@ from grokscope.measure.spectrum import rank_correlation
 from grokscope.models import make_network, parameter_count
 from grokscope.models.transformer import Transformer
 from grokscope.result import Checkpoint
-from grokscope.training import execute, execute_stack
+from grokscope.training import Job, execute, execute_together
 
 NETWORKS: dict[str, dict[str, object]] = {
     "two layers": {"model.width": 24},
@@ -283,7 +284,7 @@ def variants(spec: RunSpec) -> list[RunSpec]:
 
 def test_a_stack_gives_the_runs_of_the_single_engine(spec: RunSpec, training: dict[str, object]) -> None:
     specs = variants(spec.updated(training | {"training.steps": 12}))
-    stacked = execute_stack(specs)
+    stacked = execute_together([Job(own) for own in specs])
     for own, together in zip(specs, stacked, strict=True):
         alone = run(own, engine="torch")
         assert together.spec == own
@@ -301,16 +302,17 @@ def test_a_stack_gives_the_runs_of_the_single_engine(spec: RunSpec, training: di
 
 def test_a_stack_resumes_where_it_was(spec: RunSpec, training: dict[str, object]) -> None:
     specs = variants(spec.updated(training | {"training.steps": 12}))
-    whole = execute_stack(specs)
+    whole = execute_together([Job(own) for own in specs])
     kept: list[Checkpoint] = []
 
-    def keep(checkpoint: Any) -> None:
+    def keep(checkpoints: Callable[[], dict[int, Checkpoint]]) -> None:
         if not kept:
-            kept.extend(checkpoint(i) for i in range(len(specs)))
+            made = checkpoints()
+            kept.extend(made[i] for i in range(len(specs)))
 
-    execute_stack(specs, on_pause=keep)
+    execute_together([Job(own) for own in specs], on_pause=keep)
     assert 0 < kept[0].state.step < 12
-    resumed = execute_stack(specs, starts=kept)
+    resumed = execute_together([Job(own, start) for own, start in zip(specs, kept, strict=True)])
     for first, second in zip(whole, resumed, strict=True):
         assert repr(first.curve) == repr(second.curve)
         assert first.weights is not None
@@ -331,16 +333,34 @@ def test_a_run_that_diverges_leaves_the_others_alone() -> None:
     good = RunSpec().updated({"task.modulus": 7, "training.steps": 20, "model.width": 8})
     bad = good.updated({"optimizer.kind": "sgd", "optimizer.learning_rate": 1e8})
     good = good.updated({"optimizer.kind": "sgd", "training.seed": 1})
-    first, second = execute_stack([bad, good])
+    first, second = execute_together([Job(bad), Job(good)])
     assert first.status == "diverged"
     assert first.diverged_step == run(bad, engine="torch").diverged_step
     assert second.status == "finished"
     assert second.final.train_loss == pytest.approx(run(good, engine="torch").final.train_loss, rel=1e-4)
 
 
+def test_a_run_that_has_diverged_is_not_checkpointed_with_the_others() -> None:
+    """Going on from there would date the divergence to the first step after the interruption."""
+    good = RunSpec().updated({"task.modulus": 7, "training.steps": 20, "model.width": 8, "optimizer.kind": "sgd"})
+    bad = good.updated({"optimizer.learning_rate": 1e8})
+    kept: list[dict[int, Checkpoint]] = []
+    first, _ = execute_together([Job(bad), Job(good)], on_pause=lambda checkpoints: kept.append(checkpoints()))
+    assert first.diverged_step is not None
+    for checkpoints in kept:
+        step = checkpoints[1].state.step
+        assert checkpoints.keys() == ({0, 1} if step < first.diverged_step else {1})
+
+
+def test_only_the_stacked_engine_trains_several_runs() -> None:
+    spec = RunSpec().updated({"task.modulus": 7, "training.steps": 2, "model.width": 8})
+    with pytest.raises(EngineError, match="engine = 'torch' trains one run at a time; engine 'stacked' trains several"):
+        execute_together([Job(spec), Job(spec)], engine="torch")
+
+
 def test_division_has_pairs_without_an_answer() -> None:
     spec = RunSpec().updated({"task.modulus": 7, "task.operation": "divide", "training.steps": 12, "model.width": 8})
-    (stacked,) = execute_stack([spec])
+    (stacked,) = execute_together([Job(spec)])
     assert stacked.final.test_loss == pytest.approx(run(spec, engine="torch").final.test_loss, rel=1e-4)
 
 

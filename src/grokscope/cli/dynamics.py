@@ -9,7 +9,7 @@ from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
 from grokscope.cli.progress import RunsProgress
 from grokscope.cli.values import print_json
-from grokscope.engines import check_engine
+from grokscope.engines import resolve_engine
 from grokscope.errors import EngineError, GrokscopeError
 from grokscope.measure import Ledger, LedgerRecorder, training_events
 from grokscope.measure.ledger import NEVER
@@ -83,7 +83,7 @@ def _trained_again(stored: RunResult) -> Ledger:
         raise GrokscopeError(f"run {stored.run_id} has no corrupted examples, so there is no ledger of them")
     spec, engine = stored.spec, stored.engine
     try:
-        check_engine(engine, "cpu", spec)
+        resolve_engine(engine, "cpu", spec)
     except EngineError as error:
         note(f"The run was trained by another engine than it is now, so numbers can differ by rounding: {error}")
         engine = "auto"

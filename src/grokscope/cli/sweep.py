@@ -17,7 +17,7 @@ from grokscope.cli.options import (
     store_flag,
 )
 from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
-from grokscope.engines import check_engine
+from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec
 from grokscope.store import Store
@@ -95,7 +95,7 @@ def sweep(
         plan = plan.with_seeds(seeds)
     specs = list(plan.specs())
     for spec in {spec.model: spec for spec in specs}.values():
-        check_engine(engine, device, spec)
+        resolve_engine(engine, device, spec)
 
     if dry_run:
         _describe(plan, specs, store, count, engine, device, limit, refining=refining, weights=save_weights)

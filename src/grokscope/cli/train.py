@@ -8,7 +8,7 @@ import typer
 
 from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.progress import RunsProgress
-from grokscope.engines import check_engine
+from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError
 from grokscope.spec import RunSpec, field_of
 from grokscope.store import Store
@@ -182,7 +182,7 @@ def train(
             raise SpecError("--scale-with-batch needs a --batch-size")
         run_spec = run_spec.with_batches_of(run_spec.training.batch_size)
 
-    check_engine(engine, device, run_spec)
+    resolve_engine(engine, device, run_spec)
     opened = Store(store)
     before = opened.find(run_spec.run_id)
     result = None

@@ -32,11 +32,12 @@ __all__ = [
     "Engine",
     "SteppingEngine",
     "TrainingState",
-    "check_engine",
+    "build_engine",
     "initial_state",
     "is_out_of_memory",
     "make_engine",
     "make_stacked_engine",
+    "resolve_engine",
     "runs_that_fit",
     "stack_key",
 ]
@@ -70,7 +71,7 @@ class Engine(SteppingEngine, Protocol):
         """A copy of everything that the next step depends on."""
 
 
-def check_engine(name: str, device: str, spec: RunSpec) -> str:
+def resolve_engine(name: str, device: str, spec: RunSpec) -> str:
     """The engine that will run: the named one, or with "auto" the fastest that can; raises if it cannot be had."""
     if name not in ENGINES:
         raise EngineError(
@@ -103,8 +104,13 @@ def _say_once_that_there_is_no_kernel() -> None:
 def make_engine(
     spec: RunSpec, dataset: Dataset, state: TrainingState, name: str = "auto", device: str = "cpu"
 ) -> Engine:
-    """The engine that `check_engine` chooses, at this state."""
-    if check_engine(name, device, spec) == "native":
+    """The engine that `resolve_engine` chooses, at this state."""
+    return build_engine(resolve_engine(name, device, spec), spec, dataset, state, device)
+
+
+def build_engine(resolved: str, spec: RunSpec, dataset: Dataset, state: TrainingState, device: str) -> Engine:
+    """The engine for one run that `resolve_engine` has chosen, at this state."""
+    if resolved == "native":
         return NativeEngine(spec, dataset, state)
     from grokscope.engines.torch_engine import TorchEngine
 

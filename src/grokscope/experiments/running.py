@@ -6,7 +6,7 @@
 
 from dataclasses import dataclass
 
-from grokscope.engines import check_engine
+from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
 from grokscope.sweeps.local import available_cores, sweep_engine
@@ -39,4 +39,4 @@ class Running:
 
     def check(self, spec: RunSpec) -> None:
         """Refuse a run that the engine or the device cannot do."""
-        check_engine(self.engine_used, self.device, spec)
+        resolve_engine(self.engine_used, self.device, spec)

@@ -7,7 +7,8 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -30,7 +31,7 @@ from grokscope.sweeps.messages import (
     Stopped,
     StoreBroken,
 )
-from grokscope.training import execute, execute_stack
+from grokscope.training import Job, execute_together
 
 CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
@@ -135,7 +136,7 @@ class Worker:
 
     def _run_together(self, tasks: list[Task], starts: dict[int, Checkpoint | None]) -> None:
         try:
-            results = self._execute(tasks, [starts[index] for index, _ in tasks])
+            results = self._execute(tasks, starts)
         except (_StopRequested, StoreError):
             raise
         except Exception as error:
@@ -158,40 +159,23 @@ class Worker:
         self._leased = [task for task in self._leased if task[0] != event.index]
         _say(self._pipe, event)
 
-    def _execute(self, tasks: list[Task], starts: Sequence[Checkpoint | None]) -> list[RunResult]:
-        def report(i: int, measurement: Row, _: NeuronSpectra | None) -> None:
-            self._report(*tasks[i], measurement)
+    def _execute(self, tasks: list[Task], starts: dict[int, Checkpoint | None]) -> list[RunResult]:
+        jobs = [Job(spec, starts[index], partial(self._report, index, spec)) for index, spec in tasks]
+        run_ids = [spec.run_id for _, spec in tasks]
+        return execute_together(jobs, engine=self._engine, device=self._device, on_pause=partial(self._keep, run_ids))
 
-        def keep(checkpoint: Callable[[int], Checkpoint]) -> None:
-            self._keep([spec.run_id for _, spec in tasks], checkpoint)
-
-        if self._engine == "stacked":
-            specs = [spec for _, spec in tasks]
-            return execute_stack(specs, device=self._device, on_measurement=report, starts=starts, on_pause=keep)
-        ((_, spec),) = tasks
-        return [
-            execute(
-                spec,
-                engine=self._engine,
-                device=self._device,
-                on_measurement=lambda row, spectra: report(0, row, spectra),
-                start=starts[0],
-                on_pause=lambda checkpoint: keep(lambda _: checkpoint()),
-            )
-        ]
-
-    def _report(self, index: int, spec: RunSpec, measurement: Row) -> None:
+    def _report(self, index: int, spec: RunSpec, measurement: Row, _: NeuronSpectra | None) -> None:
         now, before = time.monotonic(), self._reported.get(index, -REPORT_SECONDS)
         if now - before >= REPORT_SECONDS or measurement.step == spec.training.steps:
             _say(self._pipe, Measured(index, measurement))
             self._reported[index] = now
 
-    def _keep(self, run_ids: list[str], checkpoint: Callable[[int], Checkpoint]) -> None:
+    def _keep(self, run_ids: list[str], checkpoints: Callable[[], dict[int, Checkpoint]]) -> None:
         """Save checkpoints and renew leases where it is time; stop if the parent asks for it."""
         now = time.monotonic()
         if self._stop.value or now - self._saved >= CHECKPOINT_SECONDS:
-            for i, run_id in enumerate(run_ids):
-                self._store.save_checkpoint(run_id, checkpoint(i))
+            for i, checkpoint in checkpoints().items():
+                self._store.save_checkpoint(run_ids[i], checkpoint)
             self._saved = now
         if now - self._renewed >= RENEW_SECONDS:
             for _, spec in self._leased:
