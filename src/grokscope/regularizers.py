@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from grokscope.models import Loss
-from grokscope.section import KindSection, Unresolved
+from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,6 +41,8 @@ class NoRegularizer(Regularizer):
 
 class UnresolvedRegularizer(Unresolved, Regularizer):
     """A regulariser of a stored run whose code was not imported."""
+
+    model_config = UNRESOLVED_CONFIG
 
     def example_losses(self, logits: "Tensor", labels: "Tensor", loss: Loss) -> "Tensor":
         """Not without the code."""

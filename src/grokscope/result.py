@@ -58,6 +58,11 @@ class RunResult:
         """The data the network was trained on, made again from the spec."""
         return self.spec.dataset()
 
+    @property
+    def corruption(self) -> float:
+        """The fraction of the training set whose labels were drawn anew; as the spec has it if code is missing."""
+        return self.spec.task.corruption if self.spec.unresolved else self.dataset().corruption
+
     def resolved(self) -> "RunResult":
         """The same with all code that its spec names imported: a stored run that uses a user's own comes without."""
         return replace(self, spec=self.spec.resolved())

@@ -111,10 +111,13 @@ class KindSection(Section):
             """Fields of a kind: whoever asks for one knows which kind it is."""
 
 
+UNRESOLVED_CONFIG = ConfigDict(extra="allow")  # of every class below Unresolved: pydantic would take the other base's
+
+
 class Unresolved(KindSection):
     """A section whose code was not imported: what a stored run says about it, and nothing that it can do."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = UNRESOLVED_CONFIG
 
     def __init__(self, /, **fields: Any) -> None:
         Section.__init__(self, **fields)

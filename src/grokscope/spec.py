@@ -34,6 +34,7 @@ from grokscope.section import (
     field_info,
     make_section,
     means_nothing,
+    unknown_field,
 )
 from grokscope.section import value_from_text as parse
 from grokscope.tasks import Dataset, Seeding, Task
@@ -270,8 +271,14 @@ class RunSpec(Section):
     def field_of(self, path: str) -> FieldInfo:
         """What the field at a path takes, for the kinds of this spec."""
         section, _, field = path.partition(".")
-        own = type(getattr(self, section)) if section in type(self).model_fields else Section
-        return field_info(own, field) if field in own.model_fields else field_of(path)
+        own = getattr(self, section, None)
+        if isinstance(own, Section) and field in type(own).model_fields:
+            return field_info(type(own), field)
+        if isinstance(own, Unresolved) and field in (own.model_extra or {}):
+            return FieldInfo("text", (), None)  # what it takes only the code knows
+        if isinstance(own, KindSection) and is_reference(own.kind):
+            raise SpecError(unknown_field(type(own), field))
+        return field_of(path)
 
     def has(self, path: str) -> bool:
         """Whether its kinds have the field at a path.

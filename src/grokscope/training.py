@@ -50,7 +50,7 @@ def execute(
     as without the interruption; a checkpoint of another engine, which rounds differently, is not used.
     """
     (result,) = execute_together(
-        [Job(spec, start, on_measurement, on_evaluation)],
+        [Job(spec.resolved(), start, on_measurement, on_evaluation)],
         engine=engine,
         device=device,
         on_pause=on_pause and (lambda checkpoints: on_pause(lambda: checkpoints()[0])),

@@ -48,7 +48,7 @@ def load_network(name: str, store: Path) -> RunResult:
     if result.status == "diverged":
         raise GrokscopeError(f"run {result.run_id} diverged at step {result.diverged_step}: it left no network")
     result.trained_weights()
-    return result
+    return result.resolved()  # whoever takes a network apart needs its code
 
 
 def check_outputs(paths: Sequence[Path] | None, *, as_json: bool = False) -> None:

@@ -78,6 +78,7 @@ def dynamics(
 
 def _trained_again(stored: RunResult) -> Ledger:
     """The ledger of a run: predictions are not stored, so it is trained again, by the same engine if that is here."""
+    stored = stored.resolved()
     dataset = stored.dataset()
     if not dataset.corrupted.any():
         raise GrokscopeError(f"run {stored.run_id} has no corrupted examples, so there is no ledger of them")

@@ -89,6 +89,8 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
     for name, value in result.final.items() if result.curve else ():
         typer.echo(f"{name:20} {value:.6g}")
     typer.echo(f"{'weights':20} {'stored' if result.weights else 'not stored'}")
+    for code in result.spec.code():
+        typer.echo(f"{'your own code':20} {code}")
 
 
 @runs.command("export")

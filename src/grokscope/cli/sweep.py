@@ -17,6 +17,7 @@ from grokscope.cli.options import (
     store_flag,
 )
 from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
+from grokscope.cli.values import assignments
 from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import RunSpec
@@ -88,7 +89,7 @@ def sweep(
     plan = _plan(what)
     if name is not None:
         plan = Plan(name, plan.base, plan.axes, plan.derived)
-    plan = plan.with_fields(_assignments(fields or []))
+    plan = plan.with_fields(assignments(fields or []))
     if grid is not None:
         plan = plan.with_grid(grid)
     if seeds is not None:
@@ -117,18 +118,6 @@ def _plan(what: str) -> Plan:
     raise SpecError(
         f"there is no sweep {what!r}: name one of {', '.join(SWEEPS)}, or a .toml file{did_you_mean(what, SWEEPS)}"
     )
-
-
-def _assignments(texts: list[str]) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for text in texts:
-        path, equals, value = (part.strip() for part in text.partition("="))
-        if not equals:
-            raise SpecError(f"--set = {text!r} is not allowed: must be a field and its value, such as task.modulus=31")
-        if path in fields:
-            raise SpecError(f"--set names {path} twice")
-        fields[path] = value
-    return fields
 
 
 def _describe(

@@ -8,6 +8,7 @@ import typer
 
 from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.progress import RunsProgress
+from grokscope.cli.values import assignments
 from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError
 from grokscope.spec import RunSpec, field_of
@@ -34,18 +35,23 @@ def _flag(path: str, text: str, *names: str) -> typer.models.OptionInfo:
 
 
 def train(
+    task: Annotated[str | None, _flag("task.kind", "Kind of task; your own as file.py:Class", "--task")] = None,
     operation: Annotated[str | None, _flag("task.operation", "What to compute")] = None,
     modulus: Annotated[str | None, _flag("task.modulus", "Modulus p; a prime for division")] = None,
     data_fraction: Annotated[str | None, _flag("task.data_fraction", "Fraction α of all pairs to train on")] = None,
     corruption: Annotated[str | None, _flag("task.corruption", "Fraction ξ of the training labels to corrupt")] = None,
     corruption_kind: Annotated[
         str | None,
-        _flag("task.corruption_kind", "Draw over all labels, over all but the true one, or take the next label"),
+        _flag(
+            "task.corruption_kind",
+            "symmetric (over all labels), symmetric-wrong (over all but the true one), asymmetric (the next label), or "
+            "your own as file.py:Class",
+        ),
     ] = None,
     corrupted_operands: Annotated[
         str | None, _flag("task.corrupted_operands", "Corrupt only examples with m among these, as in 0,1,2")
     ] = None,
-    model: Annotated[str | None, _flag("model.kind", "Kind of network")] = None,
+    model: Annotated[str | None, _flag("model.kind", "Kind of network; your own as file.py:Class", "--model")] = None,
     width: Annotated[str | None, _flag("model.width", "Hidden neurons N of an MLP, in each layer")] = None,
     depth: Annotated[str | None, _flag("model.depth", "Layers of weights of an MLP")] = None,
     activation: Annotated[
@@ -71,7 +77,9 @@ def train(
     scaling: Annotated[
         str | None, _flag("model.scaling", "What a Transformer divides attention scores and logits by")
     ] = None,
-    optimizer: Annotated[str | None, _flag("optimizer.kind", "Optimiser")] = None,
+    optimizer: Annotated[
+        str | None, _flag("optimizer.kind", "Optimiser; your own as file.py:Class", "--optimizer")
+    ] = None,
     lr: Annotated[str | None, _flag("optimizer.learning_rate", "Learning rate")] = None,
     weight_decay: Annotated[str | None, _flag("optimizer.weight_decay", "Weight decay")] = None,
     beta1: Annotated[str | None, _flag("optimizer.beta1", "Adam's β₁")] = None,
@@ -85,6 +93,9 @@ def train(
             "Weight decay on a Transformer's embeddings too",
             "--decay-embeddings/--no-decay-embeddings",
         ),
+    ] = None,
+    regularizer: Annotated[
+        str | None, _flag("regularizer.kind", "Regulariser; your own as file.py:Class", "--regularizer")
     ] = None,
     loss: Annotated[str | None, _flag("training.loss", "Loss")] = None,
     steps: Annotated[str | None, _flag("training.steps", "Optimisation steps")] = None,
@@ -105,6 +116,25 @@ def train(
     ] = None,
     measure_every: Annotated[
         str | None, _flag("training.measure_every", "Measure at steps 1-10, then every so many")
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            help="Measure something of your own too, as file.py:Class. May be given several times.",
+            rich_help_panel="Training",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="Any field by its path, also of your own classes: --set task.bits=12. May be given several times.",
+            rich_help_panel=_RUNNING,
+            show_default=False,
+        ),
     ] = None,
     spec: Annotated[
         Path | None,
@@ -139,9 +169,12 @@ def train(
 
     grokscope train --model transformer --scaling sqrt-d --lr .001 --weight-decay 2 --data-fraction .8 --corruption .2
 
+    grokscope train --task my_rules.py:Parity --set task.bits=12
+
     grokscope train --spec my.toml --seed 1 --save-weights --json
     """
     chosen = {
+        "task.kind": task,
         "task.operation": operation,
         "task.modulus": modulus,
         "task.data_fraction": data_fraction,
@@ -168,6 +201,8 @@ def train(
         "optimizer.epsilon": epsilon,
         "optimizer.momentum": momentum,
         "optimizer.decay_embeddings": None if decay_embeddings is None else str(decay_embeddings),
+        "regularizer.kind": regularizer,
+        "training.measurements": ",".join(measure) if measure else None,
         "training.loss": loss,
         "training.steps": steps,
         "training.batch_size": batch_size,
@@ -176,7 +211,11 @@ def train(
         "training.measure_every": measure_every,
     }
     base = RunSpec.from_file(spec) if spec else RunSpec()
-    run_spec = base.updated_from_text({path: text for path, text in chosen.items() if text is not None})
+    said = {path: text for path, text in chosen.items() if text is not None}
+    more = assignments(settings or ())
+    if twice := said.keys() & more.keys():
+        raise SpecError(f"--set names {min(twice)}, which has a flag of its own: give it once")
+    run_spec = base.updated_from_text(said | more)
     if scale_with_batch:
         if run_spec.training.batch_size is None:
             raise SpecError("--scale-with-batch needs a --batch-size")

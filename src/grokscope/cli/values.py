@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import typer
 
-from grokscope.errors import GrokscopeError
+from grokscope.errors import GrokscopeError, SpecError
 from grokscope.result import RunResult
 from grokscope.tasks import Inputs
 
@@ -69,3 +69,20 @@ def input_columns(inputs: Inputs) -> dict[str, list[object]]:
     """
     names = ("m", "n") if inputs.shape[1] == 2 else tuple(f"x{place}" for place in range(1, inputs.shape[1] + 1))
     return {name: inputs[:, place].tolist() for place, name in enumerate(names)}
+
+
+def assignments(texts: Iterable[str]) -> dict[str, str]:
+    """What `--set` says, by field.
+
+    >>> assignments(["task.modulus=31", "model.width = 200"])
+    {'task.modulus': '31', 'model.width': '200'}
+    """
+    fields: dict[str, str] = {}
+    for text in texts:
+        path, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise SpecError(f"--set = {text!r} is not allowed: must be a field and its value, such as task.modulus=31")
+        if path in fields:
+            raise SpecError(f"--set names {path} twice")
+        fields[path] = value
+    return fields

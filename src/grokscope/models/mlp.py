@@ -176,10 +176,6 @@ class MLP(Network):
             "whose neurons each have a row of U, a row of V and a column of W"
         )
 
-    def why_not_ablatable(self) -> str | None:
-        """As for pruning."""
-        return None if self.depth == 2 else super().why_not_ablatable()
-
     def hidden_layer(self, weights: Weights, inputs: Inputs) -> HiddenLayer:
         """φ(U eₘ + V eₙ), through BatchNorm if there is one."""
         hidden = self._activations(weights, inputs)  # [n, N]

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from grokscope.errors import GrokscopeError
 from grokscope.extension import ExtensionError
 from grokscope.models.weights import FloatVectors, Weights
-from grokscope.section import KindSection, Unresolved
+from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks import Inputs, Seeding, Task
 
 if TYPE_CHECKING:
@@ -117,6 +117,8 @@ class Network(KindSection):
 
     def why_not_ablatable(self) -> str | None:
         """Why its neurons cannot be replaced by waves, in words; None if they can."""
+        if self.why_not_prunable() is None:
+            return None
         return f"ablations need a two-layer network, whose neurons have U, V and W; this one is {self.describe()}"
 
     def details(self) -> list[str]:
@@ -198,6 +200,8 @@ class Network(KindSection):
 
 class UnresolvedNetwork(Unresolved, Network):
     """A network of a stored run whose code was not imported."""
+
+    model_config = UNRESOLVED_CONFIG
 
     def initial_weights(self, task: Task, seed: int, seeding: Seeding = "independent") -> Weights:
         """Not without the code."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from grokscope.extension import short_name
-from grokscope.section import KindSection, Unresolved
+from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,6 +54,8 @@ class Optimizer(KindSection):
 
 class UnresolvedOptimizer(Unresolved, Optimizer):
     """An optimiser of a stored run whose code was not imported."""
+
+    model_config = UNRESOLVED_CONFIG
 
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
         """Not without the code."""

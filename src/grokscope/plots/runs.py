@@ -87,7 +87,7 @@ def draw_accuracies(axes: Axes, result: RunResult) -> None:
         if not np.isnan(values).all():
             # A single point is no line.
             axes.plot(steps, values, line, color=color, label=label, marker="o" if len(steps) == 1 else None)
-    clean = 1 - result.dataset().corruption
+    clean = 1 - result.corruption
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
     axes.annotate("1 − ξ", (1, clean), xytext=(2, 2), textcoords="offset points", color="0.4", fontsize=8.5)
     axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.03))

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 
 from grokscope.errors import SpecError, did_you_mean
-from grokscope.spec import field_of
+from grokscope.section import FieldInfo
 
 _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -32,10 +32,10 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 class Formula:
-    """The right side of `path = formula`; checked when it is made."""
+    """The right side of `path = formula`; checked when it is made. `field_of` knows which fields there are."""
 
-    def __init__(self, text: object, path: str) -> None:
-        self._text, self._path = text, path
+    def __init__(self, text: object, path: str, field_of: Callable[[str], FieldInfo]) -> None:
+        self._text, self._path, self._field_of = text, path, field_of
         self.fields: set[str] = set()
         if not isinstance(text, str):
             raise self._error('must be a text such as "0.01 * sqrt(training.batch_size / 256)"')
@@ -63,7 +63,7 @@ class Formula:
             case ast.UnaryOp(ast.USub(), operand):
                 self._check(operand)
             case ast.Attribute(ast.Name(section), name):
-                field_of(f"{section}.{name}")
+                self._field_of(f"{section}.{name}")
                 self.fields.add(f"{section}.{name}")
             case ast.Call(ast.Name(name), arguments, []):
                 if name not in _FUNCTIONS:

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from grokscope.errors import SpecError, did_you_mean
-from grokscope.spec import RunSpec, field_of, value_from_text
+from grokscope.section import FieldInfo, value_from_text
+from grokscope.spec import RunSpec
 from grokscope.sweeps.formula import Formula
 
 MOST_RUNS = 1_000_000
@@ -89,11 +90,11 @@ class Plan:
             raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
         paths = [path for axis in self.axes for path in axis.fields] + list(self.derived)
         for path in paths:
-            field_of(path)
+            self.field_of(path)
             if paths.count(path) > 1:
                 raise SpecError(f"the sweep {self.name} has {path} twice among its axes, zip and derived fields")
         for path, text in self.derived.items():
-            for used in Formula(text, path).fields & self.derived.keys():
+            for used in Formula(text, path, self.field_of).fields & self.derived.keys():
                 raise SpecError(f"derived {path} uses {used}, which is derived itself: write its formula out")
         for axis in self.axes:
             if not axis.points:
@@ -115,17 +116,30 @@ class Plan:
 
     def specs(self) -> Iterator[RunSpec]:
         """The run of every cell, in the order of the places."""
-        formulas = {path: Formula(text, path) for path, text in self.derived.items()}
+        formulas = {path: Formula(text, path, self.field_of) for path, text in self.derived.items()}
         for points in itertools.product(*(range(len(axis)) for axis in reversed(self.axes))):
             values: dict[str, object] = {}
             for axis, index in zip(reversed(self.axes), points, strict=True):
                 values |= axis.at(index)
             # From the axes and the base only, so the order of the formulas does not matter.
             derived = {
-                path: formula.value(partial(self._value, values), field_of(path).kind)
+                path: formula.value(partial(self._value, values), self.field_of(path).kind)
                 for path, formula in formulas.items()
             }
             yield self.base.updated(values | derived)
+
+    def field_of(self, path: str) -> FieldInfo:
+        """What a field takes: in the kinds of the base, or in one that an axis brings."""
+        try:
+            return self.base.field_of(path)
+        except SpecError:
+            kind = f"{path.partition('.')[0]}.kind"
+            for axis in self.axes:
+                for value in (axis.at(i)[kind] for i in range(len(axis)) if kind in axis.fields):
+                    other = self.base.updated({kind: value})
+                    if other.has(path):
+                        return other.field_of(path)
+            raise
 
     def _value(self, chosen: Mapping[str, object], path: str) -> object:
         section, _, name = path.partition(".")
@@ -153,7 +167,7 @@ class Plan:
 
     def with_fields(self, texts: Mapping[str, str]) -> "Plan":
         """Some fields set for all runs. A field that was an axis is one no longer."""
-        values = {path: value_from_text(path, text) for path, text in texts.items()}
+        values = {path: value_from_text(self.field_of(path), text) for path, text in texts.items()}
         axes = list(self.axes)
         for place, axis in enumerate(self.axes):
             for path in values.keys() & set(axis.fields):
@@ -215,7 +229,7 @@ class Plan:
             Axis(tuple(axis["fields"]), tuple(tuple(map(_point, point)) for point in axis["points"]))
             for axis in content["axes"]
         )
-        return cls(name, RunSpec.from_dict(content["base"]), axes, content["derived"])
+        return cls(name, RunSpec.stored(content["base"]), axes, content["derived"])
 
     @classmethod
     def from_file(cls, path: Path) -> "Plan":
@@ -242,16 +256,17 @@ def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
         if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
             kind = {dict: f"a table: [{key}]", list: "an array of tables: [[zip]]", int: "a whole number"}[_KEYS[key]]
             raise SpecError(f"{key} must be {kind}")
-    axes = [Axis((path,), _points(path, values)) for path, values in content.get("axes", {}).items()]
+    base = RunSpec.from_dict(content.get("base", {}))
+    axes = [Axis((path,), _points(base, path, values)) for path, values in content.get("axes", {}).items()]
     for together in content.get("zip", []):
         if not isinstance(together, dict) or not together:
             raise SpecError("each [[zip]] is a table of fields, each with a list of values")
-        columns = [_points(path, values) for path, values in together.items()]
+        columns = [_points(base, path, values) for path, values in together.items()]
         if len({len(column) for column in columns}) > 1:
             lengths = ", ".join(f"{path} {len(column)}" for path, column in zip(together, columns, strict=True))
             raise SpecError(f"fields in one [[zip]] need equally many values: {lengths}")
         axes.append(Axis(tuple(together), tuple(tuple(v for (v,) in row) for row in zip(*columns, strict=True))))
-    plan = Plan(name, RunSpec.from_dict(content.get("base", {})), tuple(axes), content.get("derived", {}))
+    plan = Plan(name, base, tuple(axes), content.get("derived", {}))
     if "seeds" in content:
         if content["seeds"] < 1:
             raise SpecError("seeds must be at least 1")
@@ -259,10 +274,9 @@ def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
     return plan
 
 
-def _points(path: str, values: object) -> tuple[tuple[object, ...], ...]:
-    field_of(path)
+def _points(base: RunSpec, path: str, values: object) -> tuple[tuple[object, ...], ...]:
     if isinstance(values, dict):
-        return tuple((value,) for value in _range(path, values))
+        return tuple((value,) for value in _range(path, values, whole=_takes_whole_numbers(base, path)))
     if not isinstance(values, list):
         raise SpecError(f"the axis {path} must be a list, or a range such as {{ from = 0, to = 1, count = 5 }}")
     for value in values:
@@ -272,7 +286,7 @@ def _points(path: str, values: object) -> tuple[tuple[object, ...], ...]:
     return tuple((_point(value),) for value in values)
 
 
-def _range(path: str, content: dict[str, Any]) -> Sequence[object]:
+def _range(path: str, content: dict[str, Any], *, whole: bool) -> Sequence[object]:
     """Evenly spaced values, both ends included. Rounded, so that 0.15 is 0.15 however it was reached."""
     known = ("from", "to", "count", "step")
     unknown = next((key for key in content if key not in known), None)
@@ -295,7 +309,14 @@ def _range(path: str, content: dict[str, Any]) -> Sequence[object]:
     values = [float(f"{low + i * gap:.10g}") for i in range(count)]
     nothing = 1e-9 * max(abs(low), abs(high))  # what rounding leaves of a zero between the ends
     values = [0.0 if abs(value) < nothing else value for value in values]
-    return [int(value) if field_of(path).kind == "whole number" and value == int(value) else value for value in values]
+    return [int(value) if whole and value == int(value) else value for value in values]
+
+
+def _takes_whole_numbers(base: RunSpec, path: str) -> bool:
+    try:
+        return base.field_of(path).kind == "whole number"
+    except SpecError:
+        return False  # a field of a kind that another axis brings; Plan refuses it if there is none
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -22,7 +22,7 @@ from grokscope.arrays import BoolArray, Int64Array
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.extension import ExtensionError, is_reference, pinned
 from grokscope.randomness import Stream, permutation
-from grokscope.section import KindSection, Unresolved
+from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks.corruption import CORRUPTIONS, Corruption, corruption_called
 from grokscope.tasks.dataset import Dataset, Examples, Inputs
 from grokscope.waves import Basis, Waves
@@ -195,6 +195,8 @@ def _examples_of(task: Task) -> Examples:
 
 class UnresolvedTask(Unresolved, Task):
     """A task of a stored run whose code was not imported."""
+
+    model_config = UNRESOLVED_CONFIG
 
     def examples(self) -> Examples:
         """Not without the code."""
