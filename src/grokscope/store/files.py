@@ -1,4 +1,4 @@
-"""The files of a store: arrays of a run and of a checkpoint as safetensors, each written whole or not at all."""
+"""The files of a store: the arrays of runs and checkpoints, as safetensors. A file is written whole or not at all."""
 
 import os
 import secrets
@@ -30,7 +30,7 @@ def array_bytes(result: RunResult, *, weights: bool) -> bytes:
 
 
 def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
-    """A run under way as the content of a safetensors file: curve.*, weights.* and moments.*"""
+    """An unfinished run as the content of a safetensors file: curve.*, weights.* and moments.*"""
     state = checkpoint.state
     arrays = curve_arrays(checkpoint.curve) | _named("weights", state.weights) | _named("moments", state.moments)
     arrays["progress"] = np.array([state.step, checkpoint.seconds], np.float64)
@@ -39,14 +39,14 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def checkpoint_from(arrays: Arrays) -> Checkpoint:
-    """What `checkpoint_bytes` was given."""
+    """The inverse of `checkpoint_bytes`."""
     step, seconds = arrays["progress"].tolist()
     state = TrainingState(int(step), group(arrays, "weights"), group(arrays, "moments"))
     return Checkpoint(state, curve_from(arrays), seconds, arrays["engine"].tobytes().decode())
 
 
 def curve_arrays(curve: tuple[Measurement, ...]) -> Arrays:
-    """A curve by columns."""
+    """A curve as one array for each column."""
     return {
         f"curve.{field.name}": np.array(
             [getattr(row, field.name) for row in curve], np.int64 if field.type is int else np.float64
@@ -57,14 +57,14 @@ def curve_arrays(curve: tuple[Measurement, ...]) -> Arrays:
 
 
 def curve_from(arrays: Arrays) -> tuple[Measurement, ...]:
-    """What `curve_arrays` was given."""
+    """The inverse of `curve_arrays`."""
     columns = group(arrays, "curve")
     rows = zip(*(columns[field.name].tolist() for field in fields(Measurement) if columns), strict=True)
     return tuple(Measurement(*row) for row in rows)
 
 
 def group(arrays: Arrays, name: str) -> Arrays:
-    """The arrays of one group by their own names."""
+    """The arrays of one group, without the name of the group."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
 
@@ -73,7 +73,7 @@ def _named(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Under another name first: a crash leaves `path` whole or absent, and a stray file that harms nothing."""
+    """Write under another name, then rename: after a crash `path` is whole or absent. A stray file does no harm."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
