@@ -13,7 +13,7 @@ Table = dict[str, Sequence[object]]  # columns of one length
 
 
 def check_writable(paths: Iterable[Path]) -> None:
-    """Refuse files that cannot be written, by writing one beside each; makes their directories."""
+    """Refuse paths that cannot be written. Makes their directories, and tries to write a file in each."""
     for path in paths:
         if path.is_dir():
             raise GrokscopeError(f"cannot write {path}: it is a directory; name another --out")
@@ -25,7 +25,7 @@ def check_writable(paths: Iterable[Path]) -> None:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """The whole text or nothing; the absolute path."""
+    """Write the whole text or nothing, and return the absolute path."""
     path = path.resolve()  # a link stays one
     try:
         write_atomically(path, text.encode())

@@ -1,4 +1,4 @@
-"""`grokscope ablate`: what survives when a network's weights are only waves, and when the waves are gone."""
+"""`grokscope ablate`: what a network can still do when its weights are only waves, and when the waves are gone."""
 
 import math
 
@@ -21,10 +21,10 @@ from grokscope.measure.ablation import KEY_IPR, AblationRow
 
 _MEANINGS = {
     "full": "as trained",
-    "own_wave": "all vectors their nearest wave",
-    "shared_wave": "all neurons one shared frequency",
-    "analytic_family": "all neurons as in Equation 2",
-    "restricted": "logits: key frequencies alone",
+    "own_wave": "all vectors: nearest wave",
+    "shared_wave": "all neurons: one shared frequency",
+    "analytic_family": "all neurons: as in Equation 2",
+    "restricted": "logits: only key frequencies",
     "excluded": "logits: without key frequencies",
 }
 
@@ -35,9 +35,9 @@ def ablate(
     as_json: JsonOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Replace the neurons of a two-layer network by pure waves, keep or remove frequencies, and measure what is left.
+    """Replace the neurons of a two-layer network by pure waves, keep or remove frequencies, and measure the result.
 
-    Takes some seconds. A table (.csv) has a row for each ablation and each number k of replaced neurons or kept waves.
+    This takes a few seconds. A table (.csv) has one row for each ablation and each number k of neurons or frequencies.
 
     [bold]Examples[/bold]
 
@@ -75,13 +75,13 @@ def _say(ablations: Ablations) -> None:
             typer.echo(_line(meaning, rows[-1]))
     typer.echo(_frequencies_words(ablations))
     if "input_waves" in ablations.missing:
-        typer.echo(f"Mind that {ablations.missing['input_waves']}.")
+        typer.echo(f"Note: {ablations.missing['input_waves']}.")
     if "progress" in ablations.missing:
         typer.echo(f"There are no restricted and excluded logits: {ablations.missing['progress']}.")
     typer.echo(_distance_words(ablations))
     if ablations.pairs_left_out and "progress" not in ablations.missing:
         typer.echo(
-            f"Restricted and excluded logits are of the group's pairs; {ablations.pairs_left_out} are not in it."
+            f"Restricted and excluded logits leave out {ablations.pairs_left_out} pairs that are not in the group."
         )
 
 
@@ -103,9 +103,9 @@ def _frequencies_words(ablations: Ablations) -> str:
     rows = ablations.series("frequencies")
     enough = next((row.k for row in rows if row.behaviour.test_accuracy >= 0.9), None)
     return (
-        f"No number of its {len(rows)} frequencies gives test accuracy 90 %."
+        f"Test accuracy stays below 90 % with any number of its {len(rows)} strongest frequencies."
         if enough is None
-        else f"The {enough} strongest of {len(rows)} frequencies suffice for test accuracy 90 %."
+        else f"The {enough} strongest of {len(rows)} frequencies are enough for a test accuracy of 90 %."
     )
 
 

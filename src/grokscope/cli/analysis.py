@@ -1,4 +1,4 @@
-"""What the commands share that take a trained network apart: which network, and where the results go."""
+"""What the commands on trained networks share: which network to load, and where the results go."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ NetworkArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="A run id, or the beginning of one; or analytic, the closed-form network (analytic:31:200 for p and N).",
+        help="A run id or its first digits; or analytic, the closed-form network (analytic:31:200 for p=31, N=200).",
         show_default=False,
     ),
 ]
@@ -30,11 +30,11 @@ OutOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--out",
-        help="Where to write: a picture (.png, .pdf, .svg) or the data (.csv). May be given several times.",
+        help="A file to write: a picture (.png, .pdf, .svg) or the data (.csv). You can give several.",
         show_default="grokscope-figures/RUN-COMMAND.png",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object, and draw nothing.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object; draw nothing.")]
 
 
 def load_network(name: str, store: Path) -> RunResult:
@@ -43,16 +43,16 @@ def load_network(name: str, store: Path) -> RunResult:
         modulus, width = (int(number or default) for number, default in zip(match.groups(), (97, 500), strict=True))
         return analytic_result(modulus, width)
     if name.startswith("analytic"):
-        raise GrokscopeError(f"RUN = {name!r} is not allowed: must be a run id, analytic, or analytic:P:N for p and N")
+        raise GrokscopeError(f"RUN = {name!r} is not allowed: must be a run id, analytic or analytic:P:N (p and N)")
     result = Store(store, create=False).load(name)
     if result.status == "diverged":
-        raise GrokscopeError(f"run {result.run_id} diverged at step {result.diverged_step}: it left no network")
+        raise GrokscopeError(f"run {result.run_id} diverged at step {result.diverged_step}, so it has no network")
     result.trained_weights()
     return result.resolved()  # whoever takes a network apart needs its code
 
 
 def check_outputs(paths: Sequence[Path] | None, *, as_json: bool = False) -> None:
-    """Refuse a path whose ending names no format, and files beside JSON, before anything is computed for them."""
+    """Before computing anything, refuse paths with an unknown ending, and paths together with --json."""
     if as_json and paths:
         raise GrokscopeError("--json writes no files: leave out --out, or --json")
     for path in paths or ():
@@ -63,7 +63,7 @@ def check_outputs(paths: Sequence[Path] | None, *, as_json: bool = False) -> Non
 def write_outputs(
     paths: Sequence[Path] | None, default: str, draw: Callable[[], "Figure"], table: Callable[[], Table]
 ) -> None:
-    """Pictures and tables, as their endings say; a picture of this default name if no path was given."""
+    """Write pictures and tables, by the ending of each path; without paths, a picture of this default name."""
     for path in paths or [Path("grokscope-figures") / f"{default}.png"]:
         if path.suffix == ".csv":
             typer.echo(f"Table: {write_table(path, table())}")

@@ -1,4 +1,4 @@
-"""`grokscope audit`: which training labels a network finds suspicious, and how many of those are wrong."""
+"""`grokscope audit`: which training labels look wrong to a network, and how many of those are wrong."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOG_LINES = 10  # of progress, without a terminal
-_FIGURES = {  # of a score → heading
+_FIGURES = {  # metric of a score → heading
     "auroc": "AUROC",
     "average_precision": "average precision",
     "r_precision": "R-precision",
@@ -42,37 +42,38 @@ def audit(
         str | None,
         typer.Argument(
             metavar="RUN",
-            help="A run id, or the beginning of one; or analytic, the closed-form network (analytic:31:200 for p and "
-            "N). Its weights must be stored.",
+            help="A run id or its first digits, with stored weights; or analytic, the closed-form network "
+            "(analytic:31:200 for p=31, N=200).",
             show_default=False,
         ),
     ] = None,
     sweep: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Audit every finished run of this sweep that has stored weights, as a map."),
+        typer.Option(metavar="NAME", help="Audit every finished run of this sweep that has weights, and draw a map."),
     ] = None,
     prune: Annotated[
         str,
         typer.Option(
             metavar="auto|none|FRACTION|ipr<X",
-            help="Which neurons of a two-layer network to take out for the pruned scores. auto: those below the valley "
-            "between two groups of IPR, if there are two.",
+            help="Which neurons of a two-layer network to remove for the pruned scores. auto: those below the valley "
+            "of the IPR histogram, if it has one.",
         ),
     ] = "auto",
     baseline: Annotated[
         str | None,
         typer.Option(metavar="cleanlab", help="Add cleanlab's scores; needs pip install 'grokscope\\[audit]'."),
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Print so many of the most suspicious examples.")] = 0,
+    top: Annotated[int, typer.Option(min=0, help="How many of the most suspicious examples to print.")] = 0,
     out: OutOption = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank training examples by how wrong their labels look to the network, and compare with the labels that are wrong.
+    """Rank the training examples by how wrong their labels look to the network, and measure how good the ranking is.
 
-    Scores are functions of the network's logits on its training set: margin (best other logit minus the label's), loss,
-    confidence (1 minus the label's probability), and for two-layer networks the first two again without the memorising
-    neurons. None of them knows which labels are wrong; the figures do.
+    The scores come from the logits on the training set.
+    They are margin (best other logit minus the label's), loss, and confidence (1 minus the label's probability).
+    Two-layer networks also have margin and loss without the memorising neurons.
+    Scores ignore the true labels; the metrics use them.
 
     [bold]Examples[/bold]
 
@@ -122,14 +123,14 @@ def _audit_run(
 
 
 def _words(name: str, result: RunResult, audit: Audit, prune: str) -> list[str]:
-    """What was audited, and what of it does not exist."""
+    """What was audited, and which scores and metrics do not exist."""
     assert result.phase is not None
     wrong, examples, drawn = int(audit.wrong.sum()), len(audit.wrong), int(audit.dataset.corrupted.sum())
     words = [f"{name}: {result.phase.label}. {wrong} of {examples} training labels are wrong."]
     if drawn:
         words[0] += f" Of {drawn} corrupted ones {audit.drawn_right} were drawn right by chance."
     if not wrong:
-        words.append("Nothing is wrong, so there is nothing to find: AUROC, average precision and recall do not exist.")
+        words.append("No label is wrong: there is nothing to find. AUROC, average precision and recall do not exist.")
     elif wrong == examples:
         words.append("Every label is wrong, so there is nothing to tell them from: AUROC does not exist.")
     if result.neurons is None:
@@ -141,14 +142,14 @@ def _words(name: str, result: RunResult, audit: Audit, prune: str) -> list[str]:
     else:
         words.append(f"Pruned: {audit.pruning.describe()}.")
         if not audit.pruning.count:
-            words[-1] += " So the pruned scores are those of the whole network."
+            words[-1] += " The pruned scores are therefore those of the whole network."
     if not audit.scores["margin"].answers.flagged:
-        words.append("Its answers are the labels everywhere, so they flag none; the precision of that does not exist.")
+        words.append("Its answers equal all labels, so they flag no label, and their precision does not exist.")
     return words
 
 
 def _to_dict(name: str, result: RunResult, audit: Audit, top: int) -> dict[str, object]:
-    """For JSON; what does not exist is null."""
+    """For JSON; a value that does not exist is null."""
     assert result.phase is not None
     pruning = audit.pruning
     content: dict[str, object] = {
@@ -190,7 +191,7 @@ def _example_table(audit: Audit) -> Table:
 
 
 def _ranked(audit: Audit) -> dict[str, list[object]]:
-    """The examples from the most suspicious on, with what a person wants to see of them."""
+    """The examples, the most suspicious first, with the columns to show to a person."""
     table, order = _example_table(audit), audit.most_suspicious().tolist()
     shown = ["rank", "m", "n", "label", "predicted", "pruned_predicted", "truth", audit.ranked_by]
     return {name: [table[name][example] for example in order] for name in shown if name in table}
@@ -239,9 +240,9 @@ def _audit_sweep(
 
 
 def _phase_table(found: SweepAudit) -> TextTable:
-    """What each phase tells: of every score the median AUROC, and of every network the median recall of its answers.
+    """For each phase: the median AUROC of every score, and the median recall of the whole and the pruned answers.
 
-    Networks that cannot be pruned have rows of their own, so that a row's medians are of the same runs.
+    Networks that cannot be pruned have rows of their own, so that all medians of a row are over the same runs.
     """
     networks = [name for name in ("margin", "pruned_margin") if name in found.score_names]
     heads = [f"AUROC {name.replace('_', ' ')}" for name in found.score_names]
@@ -264,7 +265,7 @@ def _phase_table(found: SweepAudit) -> TextTable:
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar in a terminal, a line now and then in a log, on standard error."""
+    """Progress on standard error: a bar in a terminal, a line now and then in a log."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(f"Auditing {name}")

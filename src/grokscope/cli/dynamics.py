@@ -24,16 +24,16 @@ def dynamics(
         bool,
         typer.Option(
             "--ledger",
-            help="Train the run again and follow each corrupted example: when memorised, recovered, lost again.",
+            help="Train the run again and record when each corrupted example was memorised, recovered and lost again.",
         ),
     ] = False,
     out: OutOption = None,
     as_json: JsonOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """When a network memorised, grokked, unlearned the corrupted labels and forgot the rule, from its stored curve.
+    """Show when a run memorised, grokked, unlearned the corrupted labels and forgot the rule, from its stored curve.
 
-    An event is known only to the measured steps: train with a smaller --measure-every to see it more exactly.
+    Events are located between measured steps. Train with a smaller --measure-every to locate them more exactly.
 
     [bold]Examples[/bold]
 
@@ -47,11 +47,11 @@ def dynamics(
     """
     check_outputs(out, as_json=as_json)
     if run.startswith("analytic"):
-        raise GrokscopeError("the analytic network was never trained, so it has no dynamics: name a stored run")
+        raise GrokscopeError("the analytic network was never trained, so it has no dynamics; name a stored run")
     result = Store(store, create=False).load(run)
     if not result.curve:
         raise GrokscopeError(
-            f"run {result.run_id} diverged at step {result.diverged_step}, before it was measured: it has no curve"
+            f"run {result.run_id} diverged at step {result.diverged_step}, before it was measured, so it has no curve"
         )
     kept = _trained_again(result) if ledger else None
     if as_json:
@@ -81,12 +81,12 @@ def _trained_again(stored: RunResult) -> Ledger:
     stored = stored.resolved()
     dataset = stored.dataset()
     if not dataset.corrupted.any():
-        raise GrokscopeError(f"run {stored.run_id} has no corrupted examples, so there is no ledger of them")
+        raise GrokscopeError(f"run {stored.run_id} has no corrupted examples, so it has no ledger")
     spec, engine = stored.spec, stored.engine
     try:
         resolve_engine(engine, "cpu", spec)
     except EngineError as error:
-        note(f"The run was trained by another engine than it is now, so numbers can differ by rounding: {error}")
+        note(f"The engine of the stored run is not available, so numbers can differ by rounding: {error}")
         engine = "auto"
     recorder = LedgerRecorder(dataset)
     with RunsProgress([spec], [f"training {spec.run_id} again"]) as progress:
@@ -95,14 +95,14 @@ def _trained_again(stored: RunResult) -> Ledger:
         )
     apart = _largest_difference(stored, again)
     if apart is None:
-        note(f"The run came out of {len(again.curve)} measurements, the stored one of {len(stored.curve)}.")
+        note(f"The new run has {len(again.curve)} measured steps, the stored run {len(stored.curve)}.")
     elif apart > 0:
-        note(f"By rounding, corrupted accuracies differ from those of the stored curve by up to {apart:.1%}.")
+        note(f"Corrupted accuracies differ from the stored curve by up to {apart:.1%}, because of rounding.")
     return recorder.ledger()
 
 
 def _largest_difference(stored: RunResult, again: RunResult) -> float | None:
-    """How far the corrupted accuracies of two curves are apart; None if the curves were measured at other steps."""
+    """The largest difference of the corrupted accuracies; None if the measured steps are not the same."""
     if [row.step for row in stored.curve] != [row.step for row in again.curve]:
         return None
     pairs = zip(stored.curve, again.curve, strict=True)
@@ -119,10 +119,10 @@ def _say(result: RunResult, ledger: Ledger | None) -> None:
         range_ = "" if delay.at_least == delay.at_most else f" (between {delay.at_least} and {delay.at_most})"
         typer.echo(f"{'delay:':11} {delay.measured} steps from memorising to grokking{range_}")
     else:
-        typer.echo(f"{'delay:':11} none: it did not both memorise and grok")
+        typer.echo(f"{'delay:':11} none: the run did not both memorise and grok")
     typer.echo(
-        f"Known to the measured steps: 1 to 10, then every {result.spec.training.measure_every}; "
-        "what came and went between two of them is not seen."
+        f"Measured at steps 1 to 10, then every {result.spec.training.measure_every}. "
+        "A change that came and went between two measured steps is not seen."
     )
     if ledger is not None:
         typer.echo(_ledger_words(ledger))
@@ -132,11 +132,11 @@ def _ledger_words(ledger: Ledger) -> str:
     count = ledger.counts()
     wrong = count["corrupted"] - count["drawn_true"]
     return (
-        f"Of {count['corrupted']} corrupted examples {count['drawn_true']} drew the true label and are counted apart. "
-        f"Of the other {wrong}, {count['ever_memorised']} were memorised at some measured step and "
-        f"{count['ever_recovered']} recovered, {count['memorised_then_recovered']} were memorised once and are "
-        f"recovered in the end, and {count['recovered_then_lost']} were recovered once and lost again. In the end "
-        f"{count['finally_memorised']} are memorised, {count['finally_recovered']} recovered, and "
+        f"Of {count['corrupted']} corrupted examples, {count['drawn_true']} drew the true label and are not counted "
+        f"below. Of the other {wrong}, {count['ever_memorised']} were memorised at some measured step and "
+        f"{count['ever_recovered']} were recovered at some measured step. {count['memorised_then_recovered']} were "
+        f"memorised and end up recovered; {count['recovered_then_lost']} were recovered and lost again. At the end "
+        f"{count['finally_memorised']} are memorised, {count['finally_recovered']} are recovered, and "
         f"{count['finally_other']} get another answer."
     )
 
@@ -165,7 +165,7 @@ def _curve_table(result: RunResult) -> Table:
 
 
 def _ledger_table(ledger: Ledger) -> Table:
-    """Steps that there are not are empty."""
+    """One row for each corrupted example; a step that does not exist is None."""
     steps = {
         "memorised_step": ledger.memorised_step,
         "recovered_step": ledger.recovered_step,

@@ -1,4 +1,4 @@
-"""`grokscope logits`: what a network answers on corrupted examples, and how firmly."""
+"""`grokscope logits`: what a network answers on corrupted examples, and by what margin."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +26,7 @@ from grokscope.result import RunResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_EXAMPLES = 4  # as many as Figure 23 has
+_EXAMPLES = 4  # as in Figure 23
 _MOST_EXAMPLES = 12
 _PERCENTILES = (5, 25, 50, 75, 95)
 _MARGIN_OF: dict[Part, str] = {
@@ -43,14 +43,14 @@ def logits(
         str | None,
         typer.Option(
             metavar="I,…",
-            help="Which of the corrupted training examples to show, counted from 0.",
+            help="Which corrupted training examples to show, counted from 0.",
             show_default="the first 4 with a wrong label",
         ),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the logits of corrupted examples, and by how much the true label wins or loses everywhere.
+    """Show the logits of corrupted examples, and the margin of the true label on all examples.
 
     [bold]Examples[/bold]
 
@@ -97,19 +97,19 @@ def _draw(result: RunResult, table: LogitTable, shown: Int64Array) -> "Figure":
 
 
 def _logits(result: RunResult, table: LogitTable, shown: Int64Array) -> npt.NDArray[np.float32]:
-    """Of the shown examples [examples, p]."""
+    """The logits of the shown examples [examples, p]."""
     if not len(shown):
         return np.zeros((0, result.spec.task.classes), np.float32)
     return logits_of(result.module(), table.pairs[shown])
 
 
 def _words(result: RunResult, table: LogitTable) -> list[str]:
-    """For each part of the data, by how much the rule wins."""
-    lines = [f"{network_name(result)}: logit of the true label minus that of its rival"]
+    """The margins of each part of the data."""
+    lines = [f"{network_name(result)}: margin of the true label (its logit minus its rival's)"]
     for name in PARTS:
         margins = table.margins(name)
         if not len(margins):
-            empty = _no_corrupted(result) if not table.corrupted.any() else "none with two different labels"
+            empty = _no_corrupted(result) if not table.corrupted.any() else "none with a wrong label"
             lines.append(f"  {name:9}  {empty if name == 'corrupted' else 'no examples'}")
             continue
         rival = "the label trained on" if name == "corrupted" else "the best other label"
@@ -119,7 +119,7 @@ def _words(result: RunResult, table: LogitTable) -> list[str]:
             f"strictly higher than {rival} in {(margins > 0).mean():.1%}"
         )
     if unopposed := _unopposed(table):
-        lines.append(f"  {unopposed} corrupted examples were given their true label by chance and are left out.")
+        lines.append(f"  {unopposed} corrupted examples drew their true label by chance and are left out.")
     return lines
 
 
@@ -156,7 +156,7 @@ def _distribution(table: LogitTable, name: Part) -> dict[str, object] | None:
 
 
 def _rows(table: LogitTable) -> Table:
-    """One row for each training example, in the training set's order, then for each test example."""
+    """One row for each training example, in the order of the training set, then one for each test example."""
     return {
         "set": ["test" if test else "train" for test in table.in_test],
         **input_columns(table.pairs),

@@ -24,7 +24,7 @@ from grokscope.result import RunResult
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Values = list[float | None]  # [N + 1]; None where there is none
+Values = list[float | None]  # [N + 1]; None for a value that does not exist
 
 
 def prune(
@@ -32,15 +32,15 @@ def prune(
     random_orders: Annotated[
         int, typer.Option("--random-orders", min=1, metavar="COUNT", help="How many random orders to average over.")
     ] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random orders.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random orders.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Remove the neurons of a two-layer network one at a time, without retraining, and track what it still knows.
 
-    Neurons go from the lowest IPR, from the highest, and as controls from the smallest weights, from the smallest
-    scale |γ| of a Batch- or LayerNorm, and in random order.
+    There are two orders by IPR: lowest first and highest first.
+    The controls are smallest weights first, smallest scale |γ| of a Batch- or LayerNorm first, and random order.
 
     [bold]Examples[/bold]
 
@@ -80,14 +80,14 @@ def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterat
     yield (
         f"{result.phase.label if result.phase else 'A network'} with {N} neurons"
         + (f", {dead} of them dead" if dead else "")
-        + f": {whole.test_accuracy[0]:.1%} right on the test set, {whole.train_accuracy[0]:.1%} of the training labels"
+        + f". Test accuracy {whole.test_accuracy[0]:.1%}, train accuracy {whole.train_accuracy[0]:.1%}"
         + (
-            f", {whole.corrupted_accuracy[0]:.1%} of the corrupted ones."
+            f", corrupted labels memorised {whole.corrupted_accuracy[0]:.1%}."
             if not math.isnan(whole.corrupted_accuracy[0])
             else ". No label is corrupted."
         )
     )
-    yield "Most neurons that can go with test accuracy within 1 % of that (and how many before it first falls further):"
+    yield "How many neurons can go within 1 % of that test accuracy (in brackets: before it first falls further):"
     for name, curve in pruning.orders.items():
         label = f"{ORDERS[name]} (mean of {random_orders})" if name == "random" else ORDERS[name]
         yield f"  {label:26} {curve.prunable:5} = {curve.prunable / N:4.0%}  ({curve.prunable_throughout})"
@@ -115,7 +115,7 @@ def _to_dict(result: RunResult, pruning: Pruning, random_orders: int, seed: int)
 
 
 def _lists_of_orders(pruning: Pruning) -> dict[str, dict[str, Values]]:
-    """Every quantity of every order, and of random orders the edges of the band too."""
+    """Every quantity of every order; for random orders, also the edges of the band."""
     orders = {
         name: {"fraction_pruned": curve.fraction_pruned.tolist()} | _lists(curve)
         for name, curve in pruning.orders.items()
@@ -133,7 +133,7 @@ def _lists(curve: PruningCurve, suffix: str = "") -> dict[str, Values]:
 
 
 def _table(pruning: Pruning) -> Table:
-    """One row for each order and number of pruned neurons; the band is empty for all orders but the random ones."""
+    """One row for each order and number of pruned neurons. Only random orders have a band."""
     orders = _lists_of_orders(pruning)
     rows = [(name, pruned) for name, lists in orders.items() for pruned in range(len(lists["fraction_pruned"]))]
     columns: Table = {"order": [name for name, _ in rows], "pruned": [pruned for _, pruned in rows]}

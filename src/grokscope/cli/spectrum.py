@@ -1,4 +1,4 @@
-"""`grokscope spectrum`: the waves that the neurons of a network are made of."""
+"""`grokscope spectrum`: the waves in the neurons of a network."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -27,7 +27,7 @@ from grokscope.result import RunResult, row_to_dict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_NEURONS = 6  # whose weights fit into a picture
+_MOST_NEURONS = 6  # more would not fit into a picture
 
 
 def spectrum(
@@ -37,14 +37,14 @@ def spectrum(
         str | None,
         typer.Option(
             metavar="K,…",
-            help="Neurons whose weights are shown, before and after training.",
+            help="Neurons whose weights to show, before and after training.",
             show_default="those with the highest and the lowest IPR",
         ),
     ] = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Take the weights of a network apart into waves: frequencies, phases, IPR.
+    """Decompose the weights of a network into waves: frequencies, phases, IPR.
 
     [bold]Examples[/bold]
 
@@ -81,7 +81,7 @@ def _shown_neurons(text: str | None, waves: NeuronWaves) -> list[int]:
 
 
 def _weights_before(result: RunResult) -> Weights | None:
-    """The initial weights, made again from the spec; None for the network that nobody trained."""
+    """The initial weights, recomputed from the spec; None for the analytic network."""
     if result.engine == "analytic":
         return None
     return initial_state(result.spec).weights
@@ -98,7 +98,7 @@ def _groups(waves: NeuronWaves) -> dict[str, WaveSummary]:
 
 
 def _words(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None) -> list[str]:
-    """What a person wants to know first."""
+    """The main findings, as sentences."""
     lines = [f"{network_name(result)}: {_about(waves)}"]
     if outputs is not None:
         lines.append(f"Its output: {_about(outputs)}")
@@ -121,8 +121,8 @@ def _words(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None) -
     if not np.isnan(everything.second_double):
         lines.append(
             f"The second wave has twice the frequency of the strongest in {everything.second_double:.0%} of the "
-            f"neurons, three times in {everything.second_triple:.0%}, none (a constant) in "
-            f"{everything.second_constant:.0%}; by chance: {1 / (waves.power.shape[1] - 1):.0%} each."
+            f"neurons, three times the frequency in {everything.second_triple:.0%}, and is the constant in "
+            f"{everything.second_constant:.0%}. By chance it would be {1 / (waves.power.shape[1] - 1):.0%} each."
         )
     return lines
 
@@ -143,20 +143,20 @@ def _about(waves: NeuronWaves) -> str:
     return (
         f"{what}, {dead} dead; mean IPR {waves.spectra.mean_ipr:.3f}, {groups['high_ipr'].neurons} above {HIGH_IPR}, "
         f"{groups['low_ipr'].neurons} below {LOW_IPR}. "
-        f"Of {waves.power.shape[1]} waves {groups['all'].frequencies} are the strongest somewhere, "
-        f"{groups['high_ipr'].frequencies} where IPR is above {HIGH_IPR}; the most common frequencies: {held}."
+        f"Of {waves.power.shape[1]} waves, {groups['all'].frequencies} are the strongest of some neuron, "
+        f"{groups['high_ipr'].frequencies} of one with IPR above {HIGH_IPR}. Most common frequencies (neurons): {held}."
     )
 
 
 def _compared(groups: dict[str, WaveSummary], field: str, form: str) -> str:
-    """One number for all neurons, for periodic and for other ones; not of those that are not there."""
+    """One number for each group of neurons: all, high IPR, low IPR. Empty groups are left out."""
     names = {"all": "all", "high_ipr": f"IPR above {HIGH_IPR}", "low_ipr": f"IPR below {LOW_IPR}"}
     values = {name: getattr(groups[group], field) for group, name in names.items()}
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if not np.isnan(value)) or "none"
 
 
 def _frequency(waves: NeuronWaves, wave: int) -> str | int | None:
-    """For a table or a sentence: several frequencies of one wave with blanks between."""
+    """The frequency of a wave, for a table or a sentence; several frequencies are separated by blanks."""
     frequency = waves.frequency_of(wave)
     return " ".join(map(str, frequency)) if isinstance(frequency, list) else frequency
 
@@ -218,7 +218,7 @@ def _weights_content(result: RunResult, waves: NeuronWaves, shown: list[int]) ->
 
 
 def _table(ends: list[NeuronWaves]) -> Table:
-    """One row for each neuron; a vector that its neurons do not have leaves its columns empty."""
+    """One row for each neuron. Columns of a vector that a neuron does not have are empty."""
     names = list(dict.fromkeys(name for waves in ends for name in waves.vectors))
     tables = [_columns(waves, names) for waves in ends]
     return {column: [value for table in tables for value in table[column]] for column in tables[0]}

@@ -1,4 +1,4 @@
-"""Between what a person or a program reads and writes, and arrays."""
+"""Converting between arrays and what a person or a program reads and writes."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from grokscope.tasks import Inputs
 
 
 def places_from_text(option: str, text: str, count: int, what: str, at_most: int) -> list[int]:
-    """The places that a command line names, each once; `what` they are places of is for the error.
+    """Parse a list of places, and drop repeated ones. `what` names the things in error messages.
 
     >>> places_from_text("--neurons", "7,0,7", 500, "neurons", at_most=6)
     [7, 0]
@@ -29,7 +29,7 @@ def places_from_text(option: str, text: str, count: int, what: str, at_most: int
 
 
 def number(value: float) -> float | None:
-    """With the digits that float32 has; None if it is not a number, for JSON has no NaN.
+    """The value with the digits of a float32; None for NaN, which JSON does not have.
 
     >>> number(1 / 3), number(500), number(float("nan"))
     (0.3333333, 500, None)
@@ -40,24 +40,24 @@ def number(value: float) -> float | None:
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:
-    """Each of them."""
+    """`number` of each value."""
     return [number(value) for value in values]
 
 
 def print_json(content: dict[str, object]) -> None:
-    """One object on standard output, where nothing else may be."""
+    """Print one object. Standard output must hold nothing else."""
     typer.echo(json.dumps(content, allow_nan=False))
 
 
 def network_name(result: RunResult) -> str:
-    """What to type to get this network again."""
+    """The name by which commands find this network."""
     spec = result.spec
     is_analytic = result.engine == "analytic"
     return f"analytic:{spec.task.modulus}:{spec.model.width}" if is_analytic else result.run_id
 
 
 def file_name(result: RunResult, command: str) -> str:
-    """What a picture is called if no name was given, without its ending."""
+    """The default name of a picture, without its ending."""
     return f"{network_name(result).replace(':', '-')}-{command}"
 
 

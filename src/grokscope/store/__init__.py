@@ -1,4 +1,4 @@
-"""Runs on disk, and who is working on which."""
+"""Runs on disk, and which process is working on which run."""
 
 from grokscope.store.files import array_bytes
 from grokscope.store.store import (

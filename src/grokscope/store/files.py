@@ -1,4 +1,4 @@
-"""The files of a store: arrays of a run and of a checkpoint as safetensors, each written whole or not at all."""
+"""The files of a store: the arrays of runs and checkpoints, as safetensors. A file is written whole or not at all."""
 
 import os
 import secrets
@@ -29,7 +29,7 @@ def array_bytes(result: RunResult, *, weights: bool) -> bytes:
 
 
 def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
-    """A run under way as the content of a safetensors file: curve.*, weights.* and moments.*"""
+    """An unfinished run as the content of a safetensors file: curve.*, weights.* and moments.*"""
     state = checkpoint.state
     arrays = curve_arrays(checkpoint.curve) | _named("weights", state.weights) | _named("moments", state.moments)
     arrays["progress"] = np.array([state.step, checkpoint.seconds], np.float64)
@@ -38,7 +38,7 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def checkpoint_from(arrays: Arrays) -> Checkpoint:
-    """What `checkpoint_bytes` was given."""
+    """The inverse of `checkpoint_bytes`."""
     step, seconds = arrays["progress"].tolist()
     state = TrainingState(int(step), group(arrays, "weights"), group(arrays, "moments"))
     return Checkpoint(state, curve_from(arrays), seconds, arrays["engine"].tobytes().decode())
@@ -62,7 +62,7 @@ def curve_from(arrays: Arrays) -> tuple[Row, ...]:
 
 
 def group(arrays: Arrays, name: str) -> Arrays:
-    """The arrays of one group by their own names."""
+    """The arrays of one group, without the name of the group."""
     return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
 
 
@@ -71,7 +71,7 @@ def _named(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Under another name first: a crash leaves `path` whole or absent, and a stray file that harms nothing."""
+    """Write under another name, then rename: after a crash `path` is whole or absent. A stray file does no harm."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:

@@ -1,4 +1,4 @@
-"""Who holds a lease, and whether they are still there.
+"""Which process holds a lease, and whether it is still alive.
 
 >>> is_alive(owner_name(), expires=0)
 True
@@ -13,15 +13,15 @@ from pathlib import Path
 
 @cache
 def owner_name() -> str:
-    """This process: its host, its number, and when it started, because numbers are used again."""
+    """This process: its host, its number and its start. The start is needed because process numbers are reused."""
     return f"{socket.gethostname()}/{os.getpid()}/{_start_of(os.getpid())}"
 
 
 def is_alive(owner: str, expires: float) -> bool:
     """Whether the owner of a lease still works on it.
 
-    A process of this host is looked up, so a killed one frees its runs at once. Of another host nothing is known but
-    that it has not renewed its lease.
+    A process of this host can be looked up, so a killed process frees its runs at once. A process of another host
+    counts as alive until its lease expires.
     """
     host, pid, start = owner.rsplit("/", 2)
     if host != socket.gethostname():
@@ -31,15 +31,15 @@ def is_alive(owner: str, expires: float) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it is there, and somebody else's
+        pass  # it is alive, and belongs to another user
     return _start_of(int(pid)) == start
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, in the system's own units; the same word for all where the system does not say."""
+    """When a process started, in the units of the system; "unknown" where the system does not say."""
     try:
-        # The second field is the program's name in brackets and may hold anything; after it come the state …
+        # The second field is the program's name in brackets, which may contain anything. After it come the state …
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return "unknown"
-    return "ended" if fields[0] in "ZX" else fields[19]  # … and, 20th, the start
+    return "ended" if fields[0] in "ZX" else fields[19]  # … and, as the 20th, the start

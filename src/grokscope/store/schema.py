@@ -1,7 +1,7 @@
-"""The tables of the index, and how an index of an older format becomes one of this format.
+"""The tables of the index, and how to upgrade an index of an older format.
 
-A format's number is SQLite's `user_version`; 0 is an index without tables. Each step of `_UPGRADES` leads from one
-number to the next and is never changed once released.
+The number of a format is SQLite's `user_version`; 0 is an index without tables. Each step of `_UPGRADES` leads from one
+number to the next. A released step is never changed.
 """
 
 import sqlite3
@@ -22,8 +22,8 @@ CREATE TABLE runs (
 ) STRICT;
 """
 
-# The accuracies are those of the last row of the curve. An index that has all that a phase diagram shows spares SQLite
-# the long rows of the table.
+# The accuracies are those of the last row of the curve. The index `runs_by_outcome` has all that a phase diagram shows,
+# so SQLite need not read the long rows of the table.
 _FORMAT_2 = """
 ALTER TABLE runs ADD COLUMN train_accuracy REAL;
 ALTER TABLE runs ADD COLUMN test_accuracy REAL;
@@ -73,18 +73,16 @@ def schema_version(index: sqlite3.Connection) -> int:
 
 
 def upgrade(index: sqlite3.Connection) -> None:
-    """Bring an index to this format, all of the way or not at all. One of a newer format is left as it is."""
+    """Upgrade an index to this format, completely or not at all. An index of a newer format is left unchanged."""
     index.execute("BEGIN IMMEDIATE")
     try:
         for step in _UPGRADES[schema_version(index) :]:
             for statement in filter(str.strip, step.split(";\n")):
                 index.execute(statement)
-        if (
-            schema_version(index) <= SCHEMA_VERSION
-        ):  # even if nothing is new: an index that cannot be written fails here
+        if schema_version(index) <= SCHEMA_VERSION:  # even if nothing is new, so that a read-only index fails here
             index.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         index.execute("COMMIT")
     except BaseException:
-        if index.in_transaction:  # on a full disk SQLite has rolled back already
+        if index.in_transaction:  # on a full disk SQLite has already rolled back
             index.execute("ROLLBACK")
         raise

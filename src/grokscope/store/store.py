@@ -4,10 +4,10 @@
     store.save(result)
     store.load(result.run_id)
 
-The index answers which runs there are and how they ended, which sweeps they belong to, which run who is working on, and
-which failed; a run's file holds its curve, its neurons' spectra and, if they were kept, its weights. A file is
-complete before the index names it, is never changed, and is removed only after the index has let go of it: a crash
-at any moment leaves the store as it was before a save or as it is after.
+The index knows the runs and their outcomes, the sweeps, the leases, the checkpoints and the failures. The file of a run
+holds its curve, the spectra of its neurons and, if they were kept, its weights. A file is complete before the index
+names it. It is never changed, and is removed only after the index no longer names it. So a crash at any moment leaves
+the store as it was either before or after a save.
 
     grokscope-runs/
       index.sqlite
@@ -50,12 +50,12 @@ from grokscope.store.owners import is_alive, owner_name
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
 
 DEFAULT_STORE = Path("grokscope-runs")
-LEASE_SECONDS = 120.0  # a lease that a process of another host has not renewed for so long is free
+LEASE_SECONDS = 120.0  # a process of another host loses its lease if it has not renewed it for this long
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What the index knows of a run."""
+    """What the index knows about a run."""
 
     run_id: str
     spec: RunSpec
@@ -66,7 +66,7 @@ class StoredRun:
     seconds: float
     has_weights: bool
     finished_at: str
-    final: dict[str, float | None] | None  # None if it diverged before the first measurement
+    final: dict[str, float | None] | None  # None if it diverged before the first measured step
     file: str
 
 
@@ -81,11 +81,11 @@ class StoredSweep:
 
 
 class CellOutcome(NamedTuple):
-    """What became of one cell of a sweep."""
+    """The outcome of one run of a sweep."""
 
     place: int
     run_id: str
-    outcome: str | None  # a phase's value, "diverged" or "failed"; None if the run is still to be done
+    outcome: str | None  # the value of a phase, "diverged" or "failed"; None if the run is not done yet
     train_accuracy: float | None
     test_accuracy: float | None
 
@@ -103,7 +103,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Condition:
-    """`field comparison value`, where the field is a path of a spec, or phase, status or engine."""
+    """`field comparison value`. The field is a path in a spec, or phase, status or engine."""
 
     field: str
     comparison: str  # =, !=, <, <=, > or >=
@@ -119,10 +119,10 @@ class LeaseAnswer(Enum):
 
 
 class Store:
-    """A directory of runs. Any number of processes may have it open."""
+    """A directory of runs. Any number of processes may open it."""
 
     def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool = True) -> None:
-        """Open a store, or with `create` make one and see that it can be written before any work is done for it."""
+        """Open a store. With `create`, make it if needed, and check that it can be written before any work is done."""
         self.path = Path(path)
         index = self.path / "index.sqlite"
         if not create and not index.exists():
@@ -131,7 +131,7 @@ class Store:
             if create:
                 (self.path / "runs").mkdir(parents=True, exist_ok=True)
                 tempfile.TemporaryFile(dir=self.path / "runs").close()
-            # In a directory that cannot be written SQLite cannot share an index with writers, but there are none.
+            # SQLite cannot share an index with writers in a read-only directory, but there are no writers there.
             writable = os.access(self.path, os.W_OK)
             self._index = sqlite3.connect(
                 f"{index.absolute().as_uri()}{'' if writable else '?immutable=1'}",
@@ -153,17 +153,17 @@ class Store:
         if version < SCHEMA_VERSION:
             raise StoreError(
                 f"the store {path} has an older format ({version}, this grokscope reads {SCHEMA_VERSION}) and cannot "
-                "be written, so it cannot be brought up to date; copy it to a place where it can"
+                "be written, so it cannot be upgraded; copy it to a place where it can be written"
             )
 
     def close(self) -> None:
-        """Close the index. Runs already saved are safe without it."""
+        """Close the index. Saved runs are safe even without this."""
         self._index.close()
 
     # ---- runs ---------------------------------------------------------------------------------------------------
 
     def save(self, result: RunResult, *, weights: bool = False) -> None:
-        """Write a run, replacing an earlier one with the same spec; nobody needs to work on it any more."""
+        """Write a run, in place of an earlier one with the same spec. Removes its lease, checkpoint and failure."""
         keep_weights = weights and result.weights is not None
         final = row_to_dict(result.final) if result.curve else None
         file = f"{result.run_id[:2]}/{result.run_id}-{secrets.token_hex(4)}.safetensors"
@@ -194,14 +194,14 @@ class Store:
             _remove(outdated)
 
     def find(self, run_id: str) -> StoredRun | None:
-        """The run with exactly this id, if it is here."""
+        """The run with exactly this id, or None."""
         rows = self._select("WHERE run_id = ?", run_id)
         return rows[0] if rows else None
 
     def resolve(self, prefix: str) -> StoredRun:
-        """The one run whose id begins with `prefix`; an error that lists the nearest if there is not one."""
+        """The run whose id begins with `prefix`. If there is not exactly one, the error lists the nearest."""
         if not prefix:
-            raise StoreError("name a run by its id or the beginning of it; `grokscope runs list` shows them")
+            raise StoreError("name a run by its id or the first digits of it; `grokscope runs list` shows them")
         matches = self._ids_from(prefix)
         if len(matches) == 1 and (run := self.find(matches[0])):
             return run
@@ -220,7 +220,7 @@ class Store:
         return self._select("ORDER BY finished_at, run_id")
 
     def search(self, conditions: Sequence[Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
-        """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
+        """The number of runs that meet all conditions, and the newest `limit` of them, oldest first."""
         clause, values = _where(conditions)
         with self._reading():
             found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
@@ -230,7 +230,7 @@ class Store:
         return len(run_ids), self._select(chosen, newest)
 
     def load(self, run_id: str) -> RunResult:
-        """The whole run."""
+        """Load a run with its curve, its spectra and, if they were kept, its weights."""
         run = self.resolve(run_id)
         file = self._path(run.file)
         try:
@@ -253,7 +253,7 @@ class Store:
         )
 
     def delete(self, run_id: str) -> None:
-        """Remove a run. The index goes first, so that it never names a file that is not there."""
+        """Remove a run, first from the index, so that the index never names a missing file."""
         run = self.resolve(run_id)
         with _as_store_error(f"cannot delete run {run.run_id}"):
             with self._transaction():
@@ -262,12 +262,12 @@ class Store:
                     self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (run.run_id,))
             _remove(outdated)
 
-    # ---- runs under way -----------------------------------------------------------------------------------------
+    # ---- unfinished runs ----------------------------------------------------------------------------------------
 
     def lease(self, run_id: str, *, weights: bool = False) -> LeaseAnswer:
         """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies.
 
-        With `weights`, a run that is stored without them is to be done again.
+        With `weights`, a run that was stored without weights counts as not done.
         """
         with _as_store_error(f"cannot lease run {run_id} in the store {self.path}"), self._transaction(durable=False):
             done = "SELECT 1 FROM runs WHERE run_id = ? AND (has_weights OR NOT ? OR status = 'diverged')"
@@ -280,23 +280,23 @@ class Store:
             return LeaseAnswer.GRANTED
 
     def renew(self, run_id: str) -> None:
-        """Say that this process is still at work on a run."""
+        """Renew the lease of a run: this process is still working on it."""
         with _as_store_error(f"cannot renew the lease of run {run_id}"), self._transaction(durable=False):
             self._index.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (run_id, *_lease()))
 
     def release(self, run_id: str) -> None:
-        """Give a run back."""
+        """Give up the lease of a run."""
         with _as_store_error(f"cannot release run {run_id}"), self._transaction(durable=False):
             self._index.execute("DELETE FROM leases WHERE run_id = ? AND owner = ?", (run_id, owner_name()))
 
     def running(self) -> set[str]:
-        """The runs that somebody is working on now."""
+        """The runs that a process is working on now."""
         with self._reading():
             leases = self._index.execute("SELECT run_id, owner, expires FROM leases").fetchall()
         return {run_id for run_id, owner, expires in leases if is_alive(owner, expires)}
 
     def save_checkpoint(self, run_id: str, checkpoint: Checkpoint) -> None:
-        """Keep where a run stands, in place of an earlier checkpoint of it."""
+        """Save the state of an unfinished run, in place of its earlier checkpoint."""
         file = f"{run_id}-{secrets.token_hex(4)}.safetensors"
         with _as_store_error(f"cannot write a checkpoint of run {run_id} to the store {self.path}"):
             write_atomically(self._checkpoint_path(file), checkpoint_bytes(checkpoint))
@@ -308,25 +308,25 @@ class Store:
             _remove(before)
 
     def load_checkpoint(self, run_id: str) -> Checkpoint | None:
-        """Where a run stood when it was interrupted; None if it starts from the beginning."""
+        """The last saved state of an unfinished run; None if it must start from the beginning."""
         with self._reading():
             files = self._checkpoint_file(run_id)
         try:
             return checkpoint_from(safetensors.numpy.load_file(files[0])) if files else None
         except (OSError, SafetensorError):
-            return None  # damaged: what it saves is time, and the run can be had without it
+            return None  # damaged: the run starts from the beginning, which costs only time
 
     # ---- failures -----------------------------------------------------------------------------------------------
 
     def save_failure(self, spec: RunSpec, error: str, traceback: str) -> None:
-        """Write down that a run failed, and how; its checkpoint stays."""
+        """Record that a run failed, and how. Its checkpoint stays."""
         with _as_store_error(f"cannot write the failure of run {spec.run_id} to the store"), self._transaction():
             content = (spec.run_id, json.dumps(spec.model_dump(mode="json")), error, traceback, _now())
             self._index.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", content)
             self._index.execute("DELETE FROM leases WHERE run_id = ? AND owner = ?", (spec.run_id, owner_name()))
 
     def failures(self, sweep: str | None = None) -> list[Failure]:
-        """What failed and was not run again since, in one sweep or in all, oldest first."""
+        """Failed runs that have not been run again since, of one sweep or of all, oldest first."""
         clause = "" if sweep is None else "WHERE run_id IN (SELECT run_id FROM cells WHERE sweep = ?)"
         values = () if sweep is None else (sweep,)
         with self._reading():
@@ -334,7 +334,7 @@ class Store:
         return [Failure(row[0], RunSpec.stored(json.loads(row[1])), *row[2:]) for row in rows]
 
     def forget_failures(self, sweep: str) -> int:
-        """Let the failed runs of a sweep be tried again; how many there were."""
+        """Remove the failures of a sweep, so that its failed runs are tried again. Returns how many there were."""
         with _as_store_error(f"cannot write the store {self.path}"), self._transaction():
             return self._index.execute(
                 "DELETE FROM failures WHERE run_id IN (SELECT run_id FROM cells WHERE sweep = ?)", (sweep,)
@@ -343,7 +343,7 @@ class Store:
     # ---- sweeps -------------------------------------------------------------------------------------------------
 
     def record_sweep(self, name: str, definition: dict[str, Any], run_ids: Iterable[str], *, refined: bool) -> None:
-        """Write down which runs a sweep is made of, in the order of its places; replaces one of the same name."""
+        """Record the runs of a sweep, in the order of its places. Replaces a sweep of the same name."""
         with _as_store_error(f"cannot write the sweep {name} to the store {self.path}"), self._transaction():
             self._index.execute("DELETE FROM cells WHERE sweep = ?", (name,))
             self._index.execute(
@@ -354,13 +354,13 @@ class Store:
             )
 
     def sweeps(self) -> list[StoredSweep]:
-        """All sweeps, in the order of their last start."""
+        """All sweeps, in the order in which they were last started."""
         with self._reading():
             rows = self._index.execute("SELECT * FROM sweeps ORDER BY started_at, name").fetchall()
         return [StoredSweep(name, json.loads(definition), bool(refined), at) for name, definition, refined, at in rows]
 
     def outcomes(self, run_ids: Iterable[str]) -> list[CellOutcome]:
-        """What became of these runs, which need not be those of a sweep; the places are theirs among the ids."""
+        """The outcomes of these runs, of a sweep or not. The place of a run is its index among the ids."""
         with self._reading():
             rows = self._index.execute(
                 "SELECT key, value, coalesce(phase, status, iif(failures.run_id IS NULL, NULL, 'failed')), "
@@ -372,7 +372,7 @@ class Store:
         return [CellOutcome._make(row) for row in rows]
 
     def without_weights(self, run_ids: Iterable[str]) -> list[str]:
-        """Which of these runs are not here, or without weights though they have some, in the same order."""
+        """Which of these runs are missing, or finished but stored without weights, in the same order."""
         with self._reading():
             rows = self._index.execute(
                 "SELECT value FROM json_each(?) LEFT JOIN runs ON runs.run_id = value "
@@ -382,7 +382,7 @@ class Store:
         return [run_id for (run_id,) in rows]
 
     def cells(self, sweep: str) -> list[CellOutcome]:
-        """What became of every cell of a sweep, in the order of the places."""
+        """The outcome of every run of a sweep, in the order of the places."""
         with self._reading():
             rows = self._index.execute(
                 "SELECT place, cells.run_id, coalesce(phase, status, iif(failures.run_id IS NULL, NULL, 'failed')), "
@@ -394,7 +394,7 @@ class Store:
         return [CellOutcome._make(row) for row in rows]
 
     def counts(self, sweep: str) -> dict[str, int]:
-        """How many runs of a sweep ended in which phase, diverged, failed, or are to be done ("missing")."""
+        """How many runs of a sweep ended in each phase, diverged, failed, or are not done yet ("missing")."""
         with self._reading():
             rows = self._index.execute(
                 "SELECT coalesce(phase, status, iif(failures.run_id IS NULL, 'missing', 'failed')) AS outcome, "
@@ -420,7 +420,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, *, durable: bool = True) -> Iterator[None]:
-        """All of it or nothing. What must survive a loss of power is on the disk when it returns; a lease need not."""
+        """All or nothing. A durable transaction survives a power cut once it has returned; a lease need not."""
         self._index.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._index.execute("BEGIN IMMEDIATE")
         try:
@@ -442,7 +442,7 @@ class Store:
         return [_stored_run(row) for row in rows]
 
     def _ids_from(self, prefix: str) -> list[str]:
-        # Ids are hexadecimal, so all that begin with the prefix lie before prefix + "g": a range of the primary key.
+        # Ids are hexadecimal, so those that begin with the prefix lie before prefix + "g": a range of the primary key.
         with self._reading():
             rows = self._index.execute(
                 "SELECT run_id FROM runs WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT 6",
@@ -486,13 +486,13 @@ def _stored_run(row: tuple[Any, ...]) -> StoredRun:
 
 
 def _where(conditions: Sequence[Condition]) -> tuple[str, list[object]]:
-    """SQL that selects runs, and the values of its question marks."""
+    """A WHERE clause that selects runs, and the values of its question marks."""
     clauses, values = [], []
     for condition in conditions:
         if condition.field in ("phase", "status", "engine"):
             column = condition.field
         else:
-            # A run stored before a field was there has the field's default.
+            # A run that was stored before the field existed has its default.
             column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
             values.append(field_of(condition.field).default)
         comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
@@ -516,7 +516,7 @@ def _remove(files: list[Path]) -> None:
 
 @contextmanager
 def _as_store_error(message: str) -> Iterator[None]:
-    """What the file system and SQLite complain about, as one line."""
+    """Turn errors of the file system and of SQLite into a one-line StoreError."""
     try:
         yield
     except (OSError, sqlite3.Error) as error:
