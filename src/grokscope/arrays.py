@@ -1,0 +1,13 @@
+"""The arrays that everything is made of."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+BoolArray = npt.NDArray[np.bool_]
+
+Table = dict[str, Sequence[object]]  # columns of one length
