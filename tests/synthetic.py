@@ -7,7 +7,7 @@ import numpy as np
 
 from grokscope.experiments.evidence import Needs, missing_networks
 from grokscope.experiments.scale import Scale
-from grokscope.measure import Measurement
+from grokscope.measure import Row
 from grokscope.phases import classify
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec

@@ -13,12 +13,12 @@ from PIL import Image
 
 from grokscope.experiments.captions import caption, command
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
-from grokscope.experiments.claim import examine
 from grokscope.experiments.evidence import Evidence, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.reproduction import examine_all
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, scales_of
 from grokscope.experiments.tables import rounded
-from grokscope.experiments.verdicts import Findings
+from grokscope.experiments.watching import Lines
 from grokscope.outputs import write_table
 from grokscope.store import Store
 
@@ -39,11 +39,12 @@ def main() -> None:
     store = Store(arguments.store, create=False)
     scales = [PAPER, *scales_of("paper", grid=arguments.grid, seeds=arguments.seeds), MIXED, QUICK]
     entries = []
+    evidence_at = {scale: Evidence(store, scale) for scale in scales}
     for experiment in EXPERIMENTS.values():
         if experiment.unavailable or (arguments.only and experiment.name not in arguments.only):
             continue
         scale = best_scale(experiment.needs, scales, store)
-        evidence = Evidence(store, scale)
+        evidence = evidence_at[scale]
         if missing := evidence.missing(experiment.needs(scale)):
             sys.stderr.write(f"{experiment.name}: {missing} runs are missing\n")
             continue
@@ -51,9 +52,8 @@ def main() -> None:
         sys.stderr.write(f"{experiment.name} {scale.name}\n")
     if not arguments.only:
         (HERE / "README.md").write_text(index(entries), encoding="utf-8")
-        findings = Findings(
-            tuple(examine(claim, store, best_scale(claim.needs, scales, store)) for claim in CLAIMS.values())
-        )
+        chosen = [(claim, evidence_at[best_scale(claim.needs, scales, store)]) for claim in CLAIMS.values()]
+        findings = examine_all(chosen, Lines())
         (HERE.parent / "claims.md").write_text(findings.to_markdown(), encoding="utf-8")
 
 

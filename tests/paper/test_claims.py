@@ -56,7 +56,7 @@ HOLDING_WITH_A_NOTE = {  # which says something else than what was seen instead
 @pytest.mark.parametrize("claim_id", CLAIMS)
 def test_a_claim_holds_unless_its_note_says_what_was_seen(claim_id: str, store: Store) -> None:
     claim = CLAIMS[claim_id]
-    finding = examine(claim, with_runs(store, claims=[claim]), QUICK)
+    finding = examine(claim, Evidence(with_runs(store, claims=[claim]), QUICK))
     said = "; ".join(measured.text for measured in finding.measured)
     excused = claim.note and claim_id not in HOLDING_WITH_A_NOTE
     assert finding.verdict is Verdict.HOLDS or excused, f"{claim_id} {finding.verdict}: {said}"

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from grokscope.experiments.beyond.fate import first_step, foretelling, rule_fit
 from grokscope.experiments.beyond.noise import answers
 from grokscope.experiments.beyond.probability import CORRUPTION, chance_to_generalise, transition_width
 from grokscope.experiments.beyond.prunable import prunable
-from grokscope.experiments.evidence import Evidence, Needs
-from grokscope.experiments.scale import PAPER, QUICK, TINY, scales_of
+from grokscope.experiments.evidence import Needs
+from grokscope.experiments.scale import QUICK, TINY, scales_of
 from grokscope.result import analytic_result
 from grokscope.spec import RunSpec
-from grokscope.store import Store
 from grokscope.sweeps.diagram import Cell
 
 
@@ -84,13 +82,11 @@ def test_first_step(aurocs: dict[int, float], step: float) -> None:
     assert first_step(aurocs) == pytest.approx(step, nan_ok=True)
 
 
-def test_the_analytic_network_answers_with_the_truth_and_can_be_pruned(tmp_path: Path) -> None:
+def test_the_analytic_network_answers_with_the_truth_and_can_be_pruned() -> None:
     result = analytic_result(modulus=23, width=400)
     assert answers(result) == {"truth": 1.0, "truth + 1": 0.0, "another": 0.0}
     assert all(math.isnan(share) for share in answers(result, affected=False).values())
-    store = Store(tmp_path)
-    store.save(result, weights=True)
-    found = prunable(Evidence(store, PAPER), result.spec)
+    found = prunable(result)
     assert found.low_ipr == 0
     assert 0.2 < found.fraction < 1
 

@@ -14,11 +14,12 @@ from tests.synthetic import fill, synthetic_result
 from grokscope.experiments.beyond.probability import CORRUPTION as LINE
 from grokscope.experiments.catalogue import CLAIMS
 from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict, examine
-from grokscope.experiments.evidence import Evidence, Needs, best_scale, missing_networks
+from grokscope.experiments.evidence import Evidence, Needs, Untrained, View, best_scale, missing_networks
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
 from grokscope.experiments.paper.fig07 import DEEP_MLP
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
 from grokscope.experiments.verdicts import Findings
+from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 
@@ -31,11 +32,11 @@ def needs(scale: Scale) -> Needs:
 
 
 def claim(*checks: Check) -> Claim:
-    return Claim("a-claim", "Section 9", "Something is so.", needs, checks, note="seen otherwise")
+    return Claim("a-claim", "Section 9", "Something is so.", checks, note="seen otherwise", seen_before="Half of it.")
 
 
 def check(low: float = -math.inf, high: float = math.inf) -> Check:
-    return Check("number", lambda evidence: float(evidence.seed), low, high)
+    return Check("number", lambda result: float(result.spec.training.seed), low, high, of=SPEC)
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1), st.floats(-10, 10), st.floats(0, 10))
@@ -70,7 +71,7 @@ def test_one_failing_check_fails_the_claim() -> None:
 
 def test_a_claim_is_measured_for_every_seed_that_the_scale_allows(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TWO_SEEDS), TWO_SEEDS)
-    finding = examine(claim(check(0, 0)), store, TWO_SEEDS)
+    finding = examine(claim(check(0, 0)), Evidence(store, TWO_SEEDS))
     assert finding.seeds == 2
     assert list(finding.measured[0].values) == [0, 1]
     assert finding.verdict is Verdict.INCONCLUSIVE
@@ -78,15 +79,15 @@ def test_a_claim_is_measured_for_every_seed_that_the_scale_allows(tmp_path: Path
 
 def test_a_claim_whose_runs_are_missing_is_not_run(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
-    assert examine(claim(check(0)), store, TINY).verdict is Verdict.HOLDS
-    assert examine(claim(check(0)), store, TWO_SEEDS).verdict is Verdict.NOT_RUN
+    assert examine(claim(check(0)), Evidence(store, TINY)).verdict is Verdict.HOLDS
+    assert examine(claim(check(0)), Evidence(store, TWO_SEEDS)).verdict is Verdict.NOT_RUN
 
 
 def test_a_network_that_diverged_decides_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.save(replace(synthetic_result(TINY.network(SPEC)), status="diverged", diverged_step=3, weights=None))
-    accuracy = Check("accuracy", lambda evidence: evidence.network(SPEC).final.test_accuracy, low=0)
-    assert examine(claim(accuracy), store, TINY).verdict is Verdict.INCONCLUSIVE
+    accuracy = Check("accuracy", lambda result: result.final.test_accuracy, low=0, of=SPEC)
+    assert examine(claim(accuracy), Evidence(store, TINY)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_network_without_weights_is_missing(tmp_path: Path) -> None:
@@ -140,9 +141,10 @@ def test_cells_that_can_be_inferred_are_not_missing(tmp_path: Path) -> None:
 
 def test_a_diagram_gives_one_number_for_all_of_its_seeds(tmp_path: Path) -> None:
     scale = replace(TINY, line_seeds=4)
-    about_lines = Claim("lines", "", "", lambda scale: Needs(diagrams=(LINE,)), (check(0, 1),))
-    finding = examine(about_lines, fill(tmp_path, about_lines.needs(scale), scale), scale)
-    assert (finding.seeds, finding.measured[0].values) == (4, (0.0,))
+    panels = Check("panels", lambda diagram: len(diagram.panels), 0, 1, of=LINE)
+    about_lines = Claim("lines", "", "", (panels,))
+    finding = examine(about_lines, Evidence(fill(tmp_path, about_lines.needs(scale), scale), scale))
+    assert (finding.seeds, finding.measured[0].values) == (4, (1.0,))
 
 
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
@@ -163,25 +165,59 @@ def test_a_claim_about_a_diagram_with_failed_cells_is_not_run(tmp_path: Path) ->
     """Shares over the cells that are left would be shares of another diagram."""
     wanted = Needs(diagrams=(WEIGHT_DECAY,))
     store = fill(tmp_path, wanted, TINY)
-    about = replace(claim(check(0)), needs=lambda scale: wanted)
-    assert examine(about, store, TINY).verdict is Verdict.HOLDS
+    about = claim(Check("panels", lambda diagram: len(diagram.panels), low=0, of=WEIGHT_DECAY))
+    assert about.needs(TINY) == wanted
+    assert examine(about, Evidence(store, TINY)).verdict is Verdict.HOLDS
     failed = next(TINY.diagram(WEIGHT_DECAY).specs())
     store.delete(failed.run_id)
     store.save_failure(failed, "killed", "killed")
     assert Evidence(store, TINY).missing(wanted) == 1
-    assert examine(about, store, TINY).verdict is Verdict.NOT_RUN
+    assert examine(about, Evidence(store, TINY)).verdict is Verdict.NOT_RUN
 
 
 def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     store = fill(tmp_path, needs(TINY), TINY)
-    findings = Findings(tuple(examine(each, store, TINY) for each in (claim(check(high=-1)), claim(check(0, 1)))))
+    evidence = Evidence(store, TINY)
+    findings = Findings(tuple(examine(each, evidence) for each in (claim(check(high=-1)), claim(check(0, 1)))))
     page = findings.to_markdown()
     assert "The paper's: 2 claims (holds: 1, fails: 1)." in page
     assert "Ours, about the paper or beyond it: 0 claims" in page
     assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page
+    assert "## Not blind" in page
+    assert "- **a-claim**: Half of it." in page
     content = json.loads(findings.to_json())
     assert [each["verdict"] for each in content["claims"]] == ["fails", "holds"]
     assert content["claims"][0]["checks"][0] == {
         "what": "number", "low": None, "high": -1, "values": [0], "verdict": "fails"
     }  # fmt: skip
+
+
+def test_a_claim_needs_what_its_checks_look_at_and_what_stands_beside_it() -> None:
+    other = SPEC.updated({"training.seed": 5})
+    pruned = Check("pruned", lambda width: width, low=0, of=View(other, lambda result: result.spec.model.width))
+    theory = Check("width", lambda spec: spec.model.width, low=0, of=Untrained(SPEC.updated({"model.width": 16})))
+    assert Claim("a", "", "", (theory,)).needs(PAPER) == Needs()
+    assert Claim("a", "", "", (check(0), pruned, theory)).needs(PAPER) == Needs((SPEC, other), seeds=3)
+    assert Claim("a", "", "", (pruned,), beside=SPEC, seeds=2).needs(PAPER) == Needs((other, SPEC), seeds=2)
+
+
+def test_a_check_may_look_at_other_networks_at_other_scales() -> None:
+    wide = SPEC.updated({"model.width": 900})
+    several = Check("networks", lambda *results: len(results), of=lambda scale: [SPEC, wide] if scale.full else [SPEC])
+    assert Claim("a", "", "", (several,)).needs(PAPER).networks == (SPEC, wide)
+    assert Claim("a", "", "", (several,)).needs(TINY).networks == (SPEC,)
+
+
+def test_what_is_computed_from_a_network_is_computed_once_for_all_claims(tmp_path: Path) -> None:
+    computed: list[str] = []
+
+    def slowly(result: RunResult) -> int:
+        computed.append(result.run_id)
+        return len(computed)
+
+    about = claim(Check("order", lambda number: number, low=0, of=View(SPEC, slowly)))
+    evidence = Evidence(fill(tmp_path, needs(TWO_SEEDS), TWO_SEEDS), TWO_SEEDS)
+    for _ in range(2):
+        assert examine(about, evidence).measured[0].values == (1, 2)
+    assert computed == [TINY.network(SPEC, seed).run_id for seed in range(2)]

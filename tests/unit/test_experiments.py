@@ -10,7 +10,6 @@ from grokscope.experiments.captions import caption
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Verdict, examine
 from grokscope.experiments.evidence import Evidence
-from grokscope.experiments.foreknowledge import SEEN_BEFORE
 from grokscope.experiments.scale import SCALES, TINY, Scale
 
 AVAILABLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
@@ -42,7 +41,7 @@ def test_a_figure_draws_what_its_table_says(name: str, shared: Path, tmp_path: P
 def test_a_claim_is_measured(claim_id: str, shared: Path) -> None:
     claim = CLAIMS[claim_id]
     store = fill(shared, claim.needs(TINY), TINY)
-    finding = examine(claim, store, TINY)
+    finding = examine(claim, Evidence(store, TINY))
     assert finding.verdict is not Verdict.NOT_RUN
     assert len(finding.measured) == len(claim.checks) > 0
     for measured in finding.measured:
@@ -72,7 +71,3 @@ def test_the_halves_of_figure_3_share_its_claims_between_them() -> None:
     assert (*weight_decay.claims, *dropout.claims) == whole.claims
     for half in (weight_decay, dropout):
         assert all(claim.needs(TINY) == half.needs(TINY) for claim in half.claims)
-
-
-def test_what_had_been_seen_is_said_of_claims_that_exist() -> None:
-    assert SEEN_BEFORE.keys() <= CLAIMS.keys()

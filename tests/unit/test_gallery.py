@@ -41,3 +41,5 @@ def test_the_ledger_has_every_claim_in_the_words_of_the_code_and_a_note_unless_i
         assert claim.note
     if claim.note:
         assert f"- **{claim.id}** ({verdict}): {claim.note}" in LEDGER
+    if claim.seen_before:
+        assert f"- **{claim.id}**: {claim.seen_before}\n" in LEDGER

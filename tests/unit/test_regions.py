@@ -81,7 +81,7 @@ def test_a_region_is_a_panel_of_a_diagram() -> None:
     ]
     diagram = assemble(plan, cells, refined=False)
     assert region(diagram, {"optimizer.weight_decay": 5.0}) == Region((0.1, 0.9), (0.0, 0.5), ((C, C), (M, F)))
-    assert share_grown(diagram, (F,)) == pytest.approx(1 / 4)
+    assert share_grown(F)(diagram) == pytest.approx(1 / 4)
     with pytest.raises(GrokscopeError, match=r"0 panels with .*weight_decay = 7"):
         region(diagram, {"optimizer.weight_decay": 7})
     with pytest.raises(GrokscopeError, match="2 panels"):

@@ -4,27 +4,30 @@
         "weight-decay-inverts",
         "Section 2",
         "With weight decay 15 the network generalises and memorises none of the corrupted labels.",
-        needs=lambda scale: Needs(networks=(SPEC,), seeds=3),
         checks=(
-            Check("test accuracy", lambda evidence: evidence.network(SPEC).final.test_accuracy, low=0.9),
-            Check("corrupted accuracy", lambda evidence: evidence.network(SPEC).final.corrupted_accuracy, high=0.1),
+            Check("test accuracy", final("test_accuracy"), low=0.9, of=FULL),
+            Check("gap", lambda result: result.final.test_accuracy - result.final.train_accuracy, low=0.25, of=FULL),
+            Check("steps gained", lambda early, late: ..., low=10, of=(EARLY, LATE)),
         ),
     )
 
-The bounds of a check are written down before it is measured, and stay when it fails: `note` then says what was seen.
-Where something had been seen before, `foreknowledge.py` says what.
+A check names what it looks at, so a claim knows its runs from its checks. Bounds are set before measuring and stay
+when a claim fails: `note` then says what was seen. If something had been seen before, `seen_before` says what.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from grokscope.experiments.evidence import DivergedError, Evidence, Needs
+from grokscope.experiments.evidence import DivergedError, Evidence, Needs, Subject, Subjects, subjects_at
 from grokscope.experiments.scale import Scale
-from grokscope.store import Store
+
+# What `seen_before` says of several claims.
+SEEN_AT_QUICK_SCALE = "Stated after the figure had been seen at the quick scale."
+MEASUREMENTS_READ = "Earlier measurements of such networks (docs/spectra.md, docs/pruning.md) had been read."
 
 
 class Verdict(StrEnum):
@@ -41,9 +44,21 @@ class Check:
     """A number, and the bounds within which the claim holds. Not a number: there was nothing to measure."""
 
     what: str
-    value: Callable[[Evidence], float]  # for one seed
+    measure: Callable[..., float]  # of what it looks at, one argument for each, for one seed
     low: float = -math.inf
     high: float = math.inf
+    of: Subjects = ()  # the networks and diagrams that it looks at, or what is computed from them
+
+    def subjects(self, scale: Scale) -> tuple[Subject, ...]:
+        """What it looks at, at a scale."""
+        return subjects_at(self.of, scale)
+
+    def value(self, evidence: Evidence) -> float:
+        """The number; NaN if a network diverged."""
+        try:
+            return float(self.measure(*map(evidence.look, self.subjects(evidence.scale))))
+        except DivergedError:
+            return math.nan
 
     @property
     def bounds(self) -> str:
@@ -64,9 +79,19 @@ class Claim:
     id: str
     paper: str  # where the paper says it
     statement: str
-    needs: Callable[[Scale], Needs]  # of single networks or of diagrams, as only the former have a number for each seed
-    checks: tuple[Check, ...]
+    checks: tuple[Check, ...]  # of networks or of diagrams, as only the former have a number for each seed
+    _: KW_ONLY
+    seeds: int = 3  # of the networks; a diagram has its own
+    # Runs that have to be there though no check looks at them: all networks of the figure, so that claims that are told
+    # about the same networks are judged at the same scale.
+    beside: Subjects = ()
     note: str = ""  # what was seen where it does not hold, or what the reader should know
+    seen_before: str = ""  # what was known when the bounds were set, or settings that the paper leaves open
+
+    def needs(self, scale: Scale) -> Needs:
+        """The runs that its checks look at."""
+        looked_at = [subject for check in self.checks for subject in check.subjects(scale)]
+        return Needs.of([*looked_at, *subjects_at(self.beside, scale)], self.seeds)
 
 
 @dataclass(frozen=True)
@@ -136,28 +161,22 @@ class Finding:
                 for measured in self.measured
             ],
             "note": self.claim.note,
+            "seen_before": self.claim.seen_before,
         }
 
 
-def examine(claim: Claim, store: Store, scale: Scale) -> Finding:
+def examine(claim: Claim, evidence: Evidence) -> Finding:
     """Measure a claim on what the store has; if runs are missing it is "not run"."""
+    scale = evidence.scale
     needs = claim.needs(scale)
-    evidence = Evidence(store, scale)
     # A diagram counts all of its seeds in one number; single networks give a number for each.
     samples = scale.seed_count(needs.seeds) if needs.networks else 1
     seeds = max((plan.seed_count for plan in needs.plans(scale)), default=samples)
     if evidence.missing(needs):
         return Finding(claim, scale, (), seeds)
     by_seed = [evidence.at_seed(seed) for seed in range(samples)]
-    measured = tuple(CheckResult(check, tuple(_value(check, each) for each in by_seed)) for check in claim.checks)
+    measured = tuple(CheckResult(check, tuple(map(check.value, by_seed))) for check in claim.checks)
     return Finding(claim, scale, measured, seeds)
-
-
-def _value(check: Check, evidence: Evidence) -> float:
-    try:
-        return float(check.value(evidence))
-    except DivergedError:
-        return math.nan
 
 
 def count_verdicts(findings: Sequence[Finding]) -> dict[Verdict, int]:

@@ -1,8 +1,16 @@
-"""The runs that figures and claims need, and what a store has of them."""
+"""The runs that figures and claims look at, and what a store has of them.
 
+evidence = Evidence(store, TINY)
+evidence.network(COEXISTENCE).final.test_accuracy
+evidence.diagram(WEIGHT_DECAY).panels
+evidence.look(View(COEXISTENCE, pruning_curves))     # computed once, however many claims look at it
+"""
+
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.scale import Scale
@@ -12,11 +20,38 @@ from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
 from grokscope.sweeps.plan import Plan
 
-_KEPT = 24  # networks that are read once and used by several panels
+_KEPT = 32  # networks, and what was computed from them: several panels and claims look at the same ones
+_KEPT_DIAGRAMS = 8
 
 
 class DivergedError(GrokscopeError):
     """A network that a figure or a claim needs came to nothing."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What is computed from a network or a diagram: its pruning curves, or one of its panels."""
+
+    source: RunSpec | Plan
+    compute: Callable[[Any], Any]  # of the RunResult or the PhaseDiagram
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """The settings that a network has at a scale, for claims about theory: nothing is trained for it."""
+
+    spec: RunSpec
+
+
+Subject = RunSpec | Plan | View | Untrained  # in the paper's own terms, which a scale then reduces
+Subjects = Subject | Sequence[Subject] | Callable[[Scale], Sequence[Subject]]
+
+
+def subjects_at(subjects: Subjects, scale: Scale) -> tuple[Subject, ...]:
+    """The subjects, whether there is one, or several, or some that depend on the scale."""
+    if isinstance(subjects, RunSpec | Plan | View | Untrained):
+        return (subjects,)
+    return tuple(subjects(scale) if callable(subjects) else subjects)
 
 
 @dataclass(frozen=True)
@@ -26,6 +61,14 @@ class Needs:
     networks: tuple[RunSpec, ...] = ()  # single ones; their weights are kept
     seeds: int = 1  # that the single ones are wanted with
     diagrams: tuple[Plan, ...] = ()
+
+    @classmethod
+    def of(cls, subjects: Iterable[Subject], seeds: int) -> "Needs":
+        """The runs behind what is looked at, each once."""
+        sources = [subject.source if isinstance(subject, View) else subject for subject in subjects]
+        networks = {spec.run_id: spec for spec in sources if isinstance(spec, RunSpec)}
+        diagrams = {plan.name: plan for plan in sources if isinstance(plan, Plan)}
+        return cls(tuple(networks.values()), seeds if networks else 1, tuple(diagrams.values()))
 
     def specs(self, scale: Scale) -> list[RunSpec]:
         """The single networks at a scale, with all their seeds; those that become the same are one."""
@@ -49,11 +92,22 @@ def together(wanted: Iterable[tuple[Needs, Scale]]) -> tuple[list[RunSpec], list
 
 
 class Evidence:
-    """What a store has, asked for in the paper's own terms; everything at one scale, and for one seed of several."""
+    """What a store has, asked for in the paper's own terms; everything at one scale, and for one seed of several.
 
-    def __init__(self, store: Store, scale: Scale, seed: int = 0) -> None:
-        self.store, self.scale, self.seed = store, scale, seed
-        self._load = lru_cache(maxsize=_KEPT)(store.load)
+    One is made for a store and a scale, and shared by all figures and claims that look at them.
+    """
+
+    def __init__(self, store: Store, scale: Scale) -> None:
+        self.store, self.scale, self.seed = store, scale, 0
+        self._load = load = lru_cache(maxsize=_KEPT)(store.load)
+        self._computed = lru_cache(maxsize=_KEPT)(lambda compute, run_id: compute(load(run_id)))
+        self._diagrams: dict[str, PhaseDiagram] = {}
+
+    def at_seed(self, seed: int) -> "Evidence":
+        """The same for another seed of the single networks."""
+        other = copy.copy(self)
+        other.seed = seed
+        return other
 
     def network(self, spec: RunSpec) -> RunResult:
         """A single network of the paper, with its weights."""
@@ -69,11 +123,26 @@ class Evidence:
     def diagram(self, plan: Plan) -> PhaseDiagram:
         """A phase diagram of the paper. Cells that were left out because all around them agree are inferred."""
         scaled = self.scale.diagram(plan)
-        return assemble(scaled, known_cells(self.store, scaled), refined=True)
+        key = repr(scaled)  # a plan cannot be hashed, and a name may mean several
+        if key not in self._diagrams:
+            if len(self._diagrams) == _KEPT_DIAGRAMS:
+                del self._diagrams[next(iter(self._diagrams))]  # the oldest
+            self._diagrams[key] = assemble(scaled, known_cells(self.store, scaled), refined=True)
+        return self._diagrams[key]
 
-    def at_seed(self, seed: int) -> "Evidence":
-        """The same for another seed of the single networks."""
-        return Evidence(self.store, self.scale, seed)
+    def look(self, subject: Subject) -> Any:
+        """What there is of a subject: a RunResult, a PhaseDiagram, what was computed from one, or a RunSpec."""
+        match subject:
+            case RunSpec():
+                return self.network(subject)
+            case Plan():
+                return self.diagram(subject)
+            case Untrained(spec):
+                return self.scale.network(spec, self.seed)
+            case View(RunSpec() as spec, compute):
+                return self._computed(compute, self.network(spec).run_id)
+            case View(Plan() as plan, compute):
+                return compute(self.diagram(plan))
 
     def missing(self, needs: Needs) -> int:
         """How many runs are still to be done, failed ones too; of a diagram only those that cannot be inferred."""
@@ -83,7 +152,10 @@ class Evidence:
 
 
 def best_scale(needs: Callable[[Scale], Needs], scales: Sequence[Scale], store: Store | None) -> Scale:
-    """The first of the scales at which nothing is missing, or the last: also if a reduced one means the same runs."""
+    """The first scale at which nothing is missing, or else the last.
+
+    A reduced scale that means the same runs as the last one goes by the last one's name.
+    """
     *better, last = scales
     for scale in better:
         wanted = needs(scale)
@@ -111,8 +183,9 @@ def missing_places(store: Store, plan: Plan) -> list[int]:
 
 
 def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
-    """The runs of a diagram that are to be done, each once. If cells may be inferred these are at most the ones that
-    will be run, and none if all can be.
+    """The runs of a diagram that are to be done, each once.
+
+    With inferring it is an upper bound, since some of them will turn out not to be needed; none is exact.
     """
     if inferring and not missing_places(store, plan):
         return []

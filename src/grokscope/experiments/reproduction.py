@@ -129,17 +129,18 @@ def make(work: Work, watcher: Watcher, out: Path | None = None) -> Reproduction:
         pictures = [out / f"{experiment.name}{ending}" for experiment, _ in work.figures for ending in ENDINGS]
         check_writable([*pictures, *ledgers])
     store = gather(work, watcher)
+    evidence = _by_scale(store, (*work.figures, *work.claims))
     drawings: dict[str, Drawing] = {}
     not_drawn: dict[str, str] = {}
     for experiment, scale in work.figures:
         try:
-            drawings[experiment.name] = drawing = draw(experiment, Evidence(store, scale))
+            drawings[experiment.name] = drawing = draw(experiment, evidence[scale])
         except (DivergedError, MissingRunsError) as error:
             not_drawn[experiment.name] = str(error)
             continue
         if out:
             watcher.saved(drawing.save(out))
-    findings = examine_all(work.claims, store, watcher)
+    findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims], watcher)
     _write(findings, ledgers, watcher)
     return Reproduction(drawings, not_drawn, findings)
 
@@ -149,7 +150,8 @@ def check_claims(work: Work, watcher: Watcher, ledgers: Sequence[Path] = (), *, 
     check_writable(ledgers)
     with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
         store = gather(work, watcher) if run else open_if_there(work.store) or Store(nothing)
-        findings = examine_all(work.claims, store, watcher)
+        evidence = _by_scale(store, work.claims)
+        findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims], watcher)
     _write(findings, ledgers, watcher)
     return findings
 
@@ -169,13 +171,18 @@ def draw(experiment: Experiment, evidence: Evidence) -> Drawing:
     return replace(experiment.drawing(evidence), name=experiment.name, caption=caption(experiment, evidence, made_with))
 
 
-def examine_all(chosen: Sequence[tuple[Claim, Scale]], store: Store, watcher: Watcher) -> Findings:
-    """Measure claims on what the store has."""
+def examine_all(chosen: Sequence[tuple[Claim, Evidence]], watcher: Watcher) -> Findings:
+    """Measure claims on what there is."""
     findings = []
-    for place, (claim, scale) in enumerate(chosen, start=1):
+    for place, (claim, evidence) in enumerate(chosen, start=1):
         watcher.checking(claim.id, place, len(chosen))
-        findings.append(examine(claim, store, scale))
+        findings.append(examine(claim, evidence))
     return Findings(tuple(findings))
+
+
+def _by_scale(store: Store, chosen: Sequence[tuple[object, Scale]]) -> dict[Scale, Evidence]:
+    """One for each scale, so that what one figure or claim has read and computed the others use."""
+    return {scale: Evidence(store, scale) for _, scale in chosen}
 
 
 def _write(findings: Findings, ledgers: Sequence[Path], watcher: Watcher) -> None:

@@ -14,7 +14,6 @@ from typing import Any, overload
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Finding, Verdict, count_verdicts
-from grokscope.experiments.foreknowledge import SEEN_BEFORE
 from grokscope.experiments.tables import data_frame, from_rows
 from grokscope.outputs import write_text
 
@@ -49,8 +48,7 @@ class Findings(Sequence[Finding]):
     def to_dict(self) -> dict[str, object]:
         """Everything, for JSON."""
         counts = {verdict.value: count for verdict, count in self.counts.items()}
-        claims = [finding.to_dict() | {"seen_before": SEEN_BEFORE.get(finding.claim.id, "")} for finding in self]
-        return {"verdicts": counts, "claims": claims}
+        return {"verdicts": counts, "claims": [finding.to_dict() for finding in self]}
 
     def to_json(self) -> str:
         """The same as text."""
@@ -111,16 +109,16 @@ def _page(findings: Findings) -> str:
     lines = [
         "# Claims of the paper, checked",
         "",
-        "Sentences of the paper that can be checked with a number, from all of its sections but Appendix H, which is "
-        "about images. The bounds in parentheses were written down before the measurement, but for the claims below "
-        "under Not blind, and are not moved after it. With several seeds a claim holds if every seed lies within its "
-        "bounds, fails if none does, and is inconclusive if they disagree; ± is the standard deviation over seeds.",
+        "Sentences of the paper that can be checked with a number, from all sections but Appendix H, which is about "
+        "images. Bounds stand in parentheses. They were fixed before measuring and are never moved; exceptions are "
+        "listed under Not blind. With several seeds a claim holds if every seed lies within its bounds, fails if none "
+        "does, and is inconclusive if they disagree; ± is the standard deviation over seeds.",
         "",
         "Scales: paper, the paper's networks and grids; quick, its two-layer networks with one seed, and smaller "
         "networks in coarse diagrams (p = 59, N = 300). Transformers and deep MLPs are smaller at the quick scale "
-        "everywhere (p = 47, d = 64 or N = 160, 2.5 times the weight decay). It was itself chosen after trials: with "
-        "p = 47 the claims on weight decay in Figure 3 failed, because weight decay 15 forgets there already, and the "
-        "diagrams of two-layer networks have had p = 59 since.",
+        "everywhere (p = 47, d = 64 or N = 160, 2.5 times the weight decay). The quick scale was chosen after trials: "
+        "with p = 47 the claims on weight decay in Figure 3 failed, because weight decay 15 already forgets there. "
+        "Since then the diagrams of two-layer networks have p = 59.",
         "",
         f"The paper's: {_count(papers)}. Ours, about the paper or beyond it: {_count(ours)}.",
         "",
@@ -138,14 +136,14 @@ def _page(findings: Findings) -> str:
     if noted:
         lines += ["", "## Notes", ""]
         lines += [f"- **{finding.claim.id}** ({finding.verdict}): {finding.claim.note}" for finding in noted]
-    if known := [finding.claim.id for finding in findings if finding.claim.id in SEEN_BEFORE]:
+    if known := [finding.claim for finding in findings if finding.claim.seen_before]:
         lines += [
             "",
             "## Not blind",
             "",
-            "What had been seen when bounds, or settings the paper leaves open, were fixed:",
+            "What was known when bounds, or settings that the paper leaves open, were set:",
         ]
-        lines += ["", *(f"- **{name}**: {SEEN_BEFORE[name]}" for name in known)]
+        lines += ["", *(f"- **{claim.id}**: {claim.seen_before}" for claim in known)]
     if open_ones := [finding.claim.id for finding in findings if finding.verdict is Verdict.NOT_RUN]:
         lines += ["", f"Not run: {', '.join(open_ones)}."]
     return "\n".join(lines) + "\n"

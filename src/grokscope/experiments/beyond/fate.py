@@ -17,6 +17,7 @@ from grokscope.measure import neuron_waves
 from grokscope.measure.detection import auroc
 from grokscope.models import Weights
 from grokscope.outputs import Table
+from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.tasks import waves_of
 
@@ -65,14 +66,16 @@ def features(spec: RunSpec, weights: Weights) -> dict[str, FloatArray]:
     }
 
 
-def fate(evidence: Evidence) -> tuple[Fate, npt.NDArray[np.bool_]]:
-    """The features of every neuron at every age, from before training on, and whether it generalises at the end [N]."""
-    final = evidence.network(FINAL)
-    spec = final.spec
+def fate(*snapshots: RunResult) -> tuple[Fate, npt.NDArray[np.bool_]]:
+    """The features of every neuron at every age, from before training on, and whether it generalises at the end [N].
+
+    The last snapshot is the whole run.
+    """
+    spec = snapshots[-1].spec
     ages: Fate = {0: features(spec, initial_state(spec).weights)}
-    for result in evidence.networks(snapshots()):
+    for result in snapshots:
         ages[result.spec.training.steps] = features(spec, result.trained_weights())
-    return ages, features(spec, final.trained_weights())[IPR] > PERIODIC
+    return ages, features(spec, snapshots[-1].trained_weights())[IPR] > PERIODIC
 
 
 def foretelling(ages: Fate, generalising: npt.NDArray[np.bool_]) -> dict[str, dict[int, float]]:
@@ -98,7 +101,7 @@ def first_step(by_step: dict[int, float]) -> float:
 def draw(evidence: Evidence) -> Drawing:
     """AUROC against the step, and how IPR and norm of the two kinds of neurons part."""
     seeds = range(evidence.scale.seed_count(SEEDS))
-    fates = [fate(evidence.at_seed(seed)) for seed in seeds]
+    fates = [fate(*evidence.at_seed(seed).networks(snapshots())) for seed in seeds]
     aurocs = [foretelling(*each) for each in fates]
     generalising = np.concatenate([mask for _, mask in fates])
     pooled = {
@@ -123,8 +126,12 @@ def _table(aurocs: list[dict[str, dict[int, float]]], run_ids: dict[int, dict[in
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _auroc(feature: str, step: int) -> Callable[[Evidence], float]:
-    return lambda evidence: foretelling(*fate(evidence))[feature][step]
+def _aurocs(*snapshots: RunResult) -> dict[str, dict[int, float]]:
+    return foretelling(*fate(*snapshots))
+
+
+def _auroc(feature: str, step: int) -> Callable[..., float]:
+    return lambda *snapshots: _aurocs(*snapshots)[feature][step]
 
 
 EXPERIMENT = Experiment(
@@ -143,11 +150,10 @@ EXPERIMENT = Experiment(
             "beyond the paper",
             "Before training neither the IPR nor the norm of a neuron tells whether it will generalise; how well its "
             "best wave fits the rule tells more than guessing.",
-            needs,
             (
-                Check("AUROC of the IPR at step 0", _auroc(IPR, 0), 0.4, 0.6),
-                Check("AUROC of the norm at step 0", _auroc(NORM, 0), 0.4, 0.6),
-                Check("AUROC of the fit to the rule at step 0", _auroc(FIT, 0), low=0.6),
+                Check("AUROC of the IPR at step 0", _auroc(IPR, 0), 0.4, 0.6, of=snapshots()),
+                Check("AUROC of the norm at step 0", _auroc(NORM, 0), 0.4, 0.6, of=snapshots()),
+                Check("AUROC of the fit to the rule at step 0", _auroc(FIT, 0), low=0.6, of=snapshots()),
             ),
             note="The fit to the rule has an AUROC of 0.59 ± 0.01 over three seeds, above guessing in each of them. "
             "Something can be told before training, but less than we had expected.",
@@ -156,15 +162,15 @@ EXPERIMENT = Experiment(
             "beyond-fate-early",
             "beyond the paper",
             "After 100 of 2000 steps the IPR tells which neurons will generalise, but not yet after 10.",
-            needs,
             (
-                Check("AUROC of the IPR at step 10", _auroc(IPR, 10), high=0.9),
-                Check("AUROC of the IPR at step 100", _auroc(IPR, 100), low=0.9),
+                Check("AUROC of the IPR at step 10", _auroc(IPR, 10), high=0.9, of=snapshots()),
+                Check("AUROC of the IPR at step 100", _auroc(IPR, 100), low=0.9, of=snapshots()),
                 Check(
                     "step from which on it is at least 0.9",
-                    lambda evidence: first_step(foretelling(*fate(evidence))[IPR]),
+                    lambda *snapshots: first_step(_aurocs(*snapshots)[IPR]),
                     15,
                     100,
+                    of=snapshots(),
                 ),
             ),
             note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others "

@@ -8,6 +8,7 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
+from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.scale import PAPER_WIDTH, Scale
 from grokscope.outputs import Table
 from grokscope.result import RunResult
@@ -77,44 +78,27 @@ def _table(results: dict[str, dict[str, list[RunResult]]]) -> Table:
     }
 
 
-def _apart(quantity: str, decay: float) -> Callable[[Evidence], float]:
+def _apart(quantity: str) -> Callable[[RunResult, RunResult, RunResult], float]:
     """The largest difference of the two composite moduli from the prime between them."""
 
-    def value(evidence: Evidence) -> float:
-        low, prime, high = (getattr(evidence.network(spec(p, decay)).final, quantity) for p in (60, 61, 64))
+    def value(*results: RunResult) -> float:
+        low, prime, high = (getattr(result.final, quantity) for result in results)
         return float(max(abs(low - prime), abs(high - prime)))
 
     return value
 
 
-def _same_phase(decay: float) -> Callable[[Evidence], float]:
-    """The share of larger moduli whose phase is that of the paper's."""
-
-    def value(evidence: Evidence) -> float:
-        phase = evidence.network(spec(PAPER_MODULUS, decay)).phase
-        found = [evidence.network(spec(modulus, decay)).phase is phase for modulus in larger(evidence.scale)]
-        return sum(found) / len(found)
-
-    return value
+def _same_phase(papers: RunResult, *others: RunResult) -> float:
+    """The share of the others whose phase is that of the paper's."""
+    return sum(other.phase is papers.phase for other in others) / len(others)
 
 
-def _accuracy(modulus: int, decay: float) -> Callable[[Evidence], float]:
-    return lambda evidence: evidence.network(spec(modulus, decay)).final.test_accuracy
+def _with_larger(decay: float) -> Callable[[Scale], list[RunSpec]]:
+    return lambda scale: [spec(modulus, decay) for modulus in (PAPER_MODULUS, *larger(scale))]
 
 
-def _claim(
-    name: str, statement: str, used: Callable[[Scale], tuple[int, ...]], *checks: Check, note: str = ""
-) -> Claim:
-    return Claim(
-        f"beyond-modulus-{name}",
-        "beyond the paper",
-        statement,
-        lambda scale: Needs(
-            networks=tuple(spec(modulus, decay) for modulus in used(scale) for decay in fig01.WEIGHT_DECAYS), seeds=3
-        ),
-        checks,
-        note,
-    )
+def _claim(name: str, statement: str, *checks: Check, note: str = "") -> Claim:
+    return Claim(f"beyond-modulus-{name}", "beyond the paper", statement, checks, note=note)
 
 
 EXPERIMENT = Experiment(
@@ -129,9 +113,13 @@ EXPERIMENT = Experiment(
         _claim(
             "divisors",
             "What a modulus is made of makes no difference: 60 and 64 do as the prime 61 between them does.",
-            lambda scale: (60, 61, 64),
             *(
-                Check(f"{quantity.replace('_', ' ')} apart at wd {decay:g}", _apart(quantity, decay), high=bound)
+                Check(
+                    f"{quantity.replace('_', ' ')} apart at wd {decay:g}",
+                    _apart(quantity),
+                    high=bound,
+                    of=[spec(modulus, decay) for modulus in (60, 61, 64)],
+                )
                 for decay in fig01.WEIGHT_DECAYS
                 for quantity, bound in (("test_accuracy", 0.1), ("mean_ipr", 0.05))
             ),
@@ -139,9 +127,8 @@ EXPERIMENT = Experiment(
         _claim(
             "larger",
             "At larger moduli, with a width in proportion, every weight decay gives the phase that it gives at 97.",
-            lambda scale: (PAPER_MODULUS, *larger(scale)),
             *(
-                Check(f"larger moduli with the phase of 97 at wd {decay:g}", _same_phase(decay), low=1)
+                Check(f"larger moduli with the phase of 97 at wd {decay:g}", _same_phase, low=1, of=_with_larger(decay))
                 for decay in fig01.WEIGHT_DECAYS
             ),
             note="Seen with one seed at 113 and 128: at weight decay 5 their networks have dropped nearly all wrong "
@@ -153,9 +140,14 @@ EXPERIMENT = Experiment(
             "smaller",
             "At a small modulus the same fractions leave too few examples to find the rule: at 31 the network "
             "does not generalise without weight decay, nor with it, while at 97 it does.",
-            lambda scale: (31, PAPER_MODULUS),
             *(
-                Check(f"test accuracy at p {modulus}, wd {decay:g}", _accuracy(modulus, decay), low=low, high=high)
+                Check(
+                    f"test accuracy at p {modulus}, wd {decay:g}",
+                    final("test_accuracy"),
+                    low=low,
+                    high=high,
+                    of=spec(modulus, decay),
+                )
                 for decay in fig01.WEIGHT_DECAYS
                 for modulus, low, high in ((31, -math.inf, 0.9), (PAPER_MODULUS, 0.9, math.inf))
             ),

@@ -1,7 +1,7 @@
 """The theory: the closed-form network of Equation 2, the IPR of Equation 3, the gradients of Equation 9."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -10,7 +10,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import Evidence, Needs, Untrained
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.gradients import (
     autograd_gradients,
@@ -27,7 +27,7 @@ from grokscope.models import Weights, analytic_weights, initial_weights, make_ne
 from grokscope.plots import STYLE
 from grokscope.plots.widths import draw_against_width
 from grokscope.spec import ModelSpec, RunSpec
-from grokscope.tasks import Dataset, make_dataset
+from grokscope.tasks import make_dataset
 from grokscope.waves import Waves
 
 WIDTHS = (250, 500, 1000, 2000, 4000, 8000, 16000)
@@ -44,7 +44,7 @@ def needs(scale: Scale) -> Needs:
 
 def draw(evidence: Evidence) -> Drawing:
     """The error of the logits, and the accuracy, against the width."""
-    modulus, widths = _sizes(evidence, (*_TOO_NARROW, *WIDTHS))
+    modulus, widths = _sizes([evidence.look(spec) for spec in _untrained((*_TOO_NARROW, *WIDTHS))])
     rows = [(width, seed, *_errors(modulus, width, seed)) for width in widths for seed in range(_SEEDS)]
     names = ("width", "seed", "rms_error", "accuracy", "logit_of_truth", "rms_of_other_logits")
     data = from_rows(names, rows)
@@ -62,10 +62,18 @@ def draw(evidence: Evidence) -> Drawing:
     return Drawing(figure, data)
 
 
-def _sizes(evidence: Evidence, widths: Sequence[int] = WIDTHS) -> tuple[int, list[int]]:
-    """The modulus, and these widths, at this scale."""
-    reduced = [evidence.scale.network(RunSpec().updated({"model.width": width})) for width in widths]
-    return reduced[0].task.modulus, [spec.model.width for spec in reduced]
+def _untrained(widths: Sequence[int]) -> list[Untrained]:
+    """The default setting at these widths: a scale reduces its modulus and its widths."""
+    return [Untrained(RunSpec().updated({"model.width": width})) for width in widths]
+
+
+_ALL_WIDTHS = _untrained(WIDTHS)
+_SECOND, _WIDEST, _DEFAULT = _ALL_WIDTHS[1], _ALL_WIDTHS[-1], Untrained(RunSpec())
+
+
+def _sizes(specs: Sequence[RunSpec]) -> tuple[int, list[int]]:
+    """The modulus, and the widths."""
+    return specs[0].task.modulus, [spec.model.width for spec in specs]
 
 
 @cache
@@ -82,26 +90,31 @@ def _errors(modulus: int, width: int, seed: int) -> tuple[float, float, float, f
     return error, float((logits.argmax(axis=1) == truth).mean()), float(logits[delta == 1].mean()), others
 
 
-def _mean_error(evidence: Evidence, width: int) -> float:
-    modulus, _ = _sizes(evidence)
-    return float(np.mean([_errors(modulus, width, seed)[0] for seed in range(_SEEDS)]))
+def _mean(spec: RunSpec, column: int) -> float:
+    """A column of `_errors`, the mean over seeds."""
+    modulus, width = spec.task.modulus, spec.model.width
+    return float(np.mean([_errors(modulus, width, seed)[column] for seed in range(_SEEDS)]))
 
 
-def _exponent(evidence: Evidence) -> float:
-    _, widths = _sizes(evidence)
-    return power_law_exponent(widths, [_mean_error(evidence, width) for width in widths])
+def _exponent(*specs: RunSpec) -> float:
+    return power_law_exponent([spec.model.width for spec in specs], [_mean(spec, 0) for spec in specs])
 
 
-def _amplitude(evidence: Evidence) -> float:
-    """The error times √N at the largest width."""
-    width = _sizes(evidence)[1][-1]
-    return _mean_error(evidence, width) * math.sqrt(width)
+def _amplitude(spec: RunSpec) -> float:
+    """The error times √N."""
+    return _mean(spec, 0) * math.sqrt(spec.model.width)
 
 
-def _at_width(evidence: Evidence, place: int, column: int) -> float:
-    """A column of `_errors` at one of the widths, the mean over seeds."""
-    modulus, widths = _sizes(evidence)
-    return float(np.mean([_errors(modulus, widths[place], seed)[column] for seed in range(_SEEDS)]))
+def _accuracy(spec: RunSpec) -> float:
+    return _mean(spec, 1)
+
+
+def _logit_of_truth(spec: RunSpec) -> float:
+    return _mean(spec, 2)
+
+
+def _other_logits(spec: RunSpec) -> float:
+    return _mean(spec, 3)
 
 
 def delta_from_waves(modulus: int, frequencies: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -115,11 +128,15 @@ def delta_from_waves(modulus: int, frequencies: npt.ArrayLike) -> npt.NDArray[np
     return np.asarray(np.where(sigma == 0, 1, 2) @ waves / modulus)
 
 
-def _delta_error(evidence: Evidence, missing: int) -> float:
+def _delta_error(missing: int) -> Callable[[RunSpec], float]:
     """The largest error of the δ of Equation 7 made of ⌈p/2⌉ frequencies, without so many of them."""
-    modulus, _ = _sizes(evidence)
-    delta = delta_from_waves(modulus, np.arange(-(-modulus // 2) - missing))
-    return float(np.abs(delta - np.eye(modulus)[0]).max())
+
+    def value(spec: RunSpec) -> float:
+        modulus = spec.task.modulus
+        delta = delta_from_waves(modulus, np.arange(-(-modulus // 2) - missing))
+        return float(np.abs(delta - np.eye(modulus)[0]).max())
+
+    return value
 
 
 def _amplitudes(vectors: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -127,46 +144,50 @@ def _amplitudes(vectors: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return Waves(np.arange(np.shape(vectors)[-1])).amplitudes(vectors)
 
 
-def _lowest_wave(evidence: Evidence) -> float:
+def _lowest_wave(spec: RunSpec) -> float:
     """The lowest IPR of all pure waves."""
-    p, _ = _sizes(evidence)
+    p = spec.task.modulus
     waves = np.cos(2 * np.pi * np.outer(np.arange(p // 2 + 1), np.arange(p)) / p + 0.3)
     return float(inverse_participation_ratio(_amplitudes(waves)).min())
 
 
-def _noise(evidence: Evidence) -> npt.NDArray[np.float64]:
+def _noise(spec: RunSpec) -> npt.NDArray[np.float64]:
     """The IPR of vectors without structure: initial weights."""
-    p, _ = _sizes(evidence)
-    weights = initial_weights(ModelSpec(width=_NOISE_VECTORS), p)
+    weights = initial_weights(ModelSpec(width=_NOISE_VECTORS), spec.task.modulus)
     return inverse_participation_ratio(_amplitudes(weights["U"]))
 
 
-def _flat(evidence: Evidence) -> float:
+def _flat(spec: RunSpec) -> float:
     """The IPR of a vector that has all waves alike, times p."""
-    p, _ = _sizes(evidence)
+    p = spec.task.modulus
     return float(p * inverse_participation_ratio(_amplitudes(np.eye(p)[0])))
 
 
-def _small(evidence: Evidence) -> tuple[Weights, Dataset]:
-    """A random network with corrupted labels, small enough for exact gradients."""
-    spec = RunSpec().updated({"task.modulus": min(23, _sizes(evidence)[0]), "model.width": 40})
-    return initial_weights(spec.model, spec.task.modulus), make_dataset(spec.task)
+def _gradient_error(name: str) -> Callable[[RunSpec], float]:
+    """For a random network with corrupted labels, small enough for exact gradients."""
+
+    def value(spec: RunSpec) -> float:
+        small = RunSpec().updated({"task.modulus": min(23, spec.task.modulus), "model.width": 40})
+        weights, dataset = initial_weights(small.model, small.task.modulus), make_dataset(small.task)
+        return relative_difference(equation_9(weights, dataset)[name], autograd_gradients(weights, dataset)[name])
+
+    return value
 
 
-def _gradient_error(evidence: Evidence, name: str) -> float:
-    weights, dataset = _small(evidence)
-    return relative_difference(equation_9(weights, dataset)[name], autograd_gradients(weights, dataset)[name])
+def _degree(spec: RunSpec, weights: Weights) -> float:
+    return degree_of_gradient(weights, make_dataset(spec.updated({"task.corruption": 0.0}).task))
 
 
-def _degree(evidence: Evidence, *, generalising: bool) -> float:
-    modulus, widths = _sizes(evidence)
-    spec = RunSpec().updated({"task.modulus": modulus, "task.corruption": 0.0, "model.width": widths[1]})
-    weights = analytic_weights(modulus, widths[1]) if generalising else initial_weights(spec.model, modulus)
-    return degree_of_gradient(weights, make_dataset(spec.task))
+def _degree_at_random(spec: RunSpec) -> float:
+    return _degree(spec, initial_weights(spec.model, spec.task.modulus))
+
+
+def _degree_at_solution(spec: RunSpec) -> float:
+    return _degree(spec, analytic_weights(spec.task.modulus, spec.model.width))
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
-    return Claim(name, paper, statement, needs, checks, note)
+    return Claim(name, paper, statement, checks, note=note)
 
 
 EXPERIMENT = Experiment(
@@ -182,39 +203,44 @@ EXPERIMENT = Experiment(
             "analytic-solves",
             "Equation 2, Appendix D",
             "A wide enough network with the weights of Equation 2 is right on every pair without training.",
-            Check("accuracy on all pairs, N = 500", lambda e: _at_width(e, 1, 1), low=1),
-            Check("accuracy on all pairs, N = 16000", lambda e: _at_width(e, -1, 1), low=1),
+            Check("accuracy on all pairs, N = 500", _accuracy, low=1, of=_SECOND),
+            Check("accuracy on all pairs, N = 16000", _accuracy, low=1, of=_WIDEST),
             note="The prefactor is (2/N)^(1/3), as Equation 6 needs; Equation 2 prints the exponent as −1/3.",
         ),
         _claim(
             "corrections-vanish",
             "Section 3.2 (footnote 6), Appendix D",
             "The error of the analytic network falls as one over the square root of its width.",
-            Check("exponent of the error in the width", _exponent, low=-0.55, high=-0.45),
-            Check("error times √N, which the random phases make 2", _amplitude, low=1.9, high=2.1),
+            Check("exponent of the error in the width", _exponent, low=-0.55, high=-0.45, of=_ALL_WIDTHS),
+            Check("error times √N, which the random phases make 2", _amplitude, low=1.9, high=2.1, of=_WIDEST),
         ),
         _claim(
             "logits-are-delta",
             "Equations 7 and 8",
             "The logits of a wide analytic network are 1 for the right answer and 0 for the others.",
-            Check("mean logit of the right answer, N = 16000", lambda e: _at_width(e, -1, 2), low=0.95, high=1.05),
-            Check("root mean square of the other logits, N = 16000", lambda e: _at_width(e, -1, 3), high=0.05),
+            Check("mean logit of the right answer, N = 16000", _logit_of_truth, low=0.95, high=1.05, of=_WIDEST),
+            Check("root mean square of the other logits, N = 16000", _other_logits, high=0.05, of=_WIDEST),
         ),
         _claim(
             "frequencies-suffice",
             "Section 3.2 (footnote 5)",
             "Real waves of ⌈p/2⌉ frequencies make the modular δ exactly; without one of them they do not.",
-            Check("largest error with ⌈p/2⌉ frequencies", lambda e: _delta_error(e, 0), high=1e-9),
-            Check("largest error with one fewer", lambda e: _delta_error(e, 1), low=1e-3),
+            Check("largest error with ⌈p/2⌉ frequencies", _delta_error(0), high=1e-9, of=_DEFAULT),
+            Check("largest error with one fewer", _delta_error(1), low=1e-3, of=_DEFAULT),
         ),
         _claim(
             "ipr-range",
             "Equation 3",
             "The IPR is 1 for a wave, low for noise and never below 1/p.",
-            Check("lowest IPR of a wave", _lowest_wave, low=0.999, high=1.001),
-            Check("mean IPR of noise", lambda e: float(_noise(e).mean()), high=0.1),
-            Check("lowest IPR of noise, times p", lambda e: float(_noise(e).min()) * _sizes(e)[0], low=1),
-            Check("IPR of equal waves, times p", _flat, low=1),
+            Check("lowest IPR of a wave", _lowest_wave, low=0.999, high=1.001, of=_DEFAULT),
+            Check("mean IPR of noise", lambda spec: float(_noise(spec).mean()), high=0.1, of=_DEFAULT),
+            Check(
+                "lowest IPR of noise, times p",
+                lambda spec: float(_noise(spec).min()) * spec.task.modulus,
+                low=1,
+                of=_DEFAULT,
+            ),
+            Check("IPR of equal waves, times p", _flat, low=1, of=_DEFAULT),
             note="With one of each pair of conjugate waves, as here, the least is 1/⌈p/2⌉; with both it is 1/p, and a "
             "wave would have 1/2.",
         ),
@@ -222,17 +248,17 @@ EXPERIMENT = Experiment(
             "gradient-formula",
             "Equation 9",
             "The gradients of the quadratic network under MSE are those of Equation 9.",
-            Check("relative difference from autograd, U", lambda e: _gradient_error(e, "U"), high=1e-6),
-            Check("relative difference from autograd, V", lambda e: _gradient_error(e, "V"), high=1e-6),
-            Check("relative difference from autograd, W", lambda e: _gradient_error(e, "W"), high=1e-6),
+            Check("relative difference from autograd, U", _gradient_error("U"), high=1e-6, of=_DEFAULT),
+            Check("relative difference from autograd, V", _gradient_error("V"), high=1e-6, of=_DEFAULT),
+            Check("relative difference from autograd, W", _gradient_error("W"), high=1e-6, of=_DEFAULT),
             note="With the factor 2 for W; the paper prints 4, which is right for U and V only.",
         ),
         _claim(
             "gradient-degree",
             "Appendix E",
             "Near a generalising solution the gradient depends on the weights with a higher power than elsewhere.",
-            Check("power at random weights", lambda e: _degree(e, generalising=False), low=1.5, high=2.5),
-            Check("power at the analytic solution", lambda e: _degree(e, generalising=True), low=3.5),
+            Check("power at random weights", _degree_at_random, low=1.5, high=2.5, of=_SECOND),
+            Check("power at the analytic solution", _degree_at_solution, low=3.5, of=_SECOND),
             note="The power near the solution is the higher one by far; what fails is our bound for the other. At the "
             "initial weights of the default network the output is no longer small beside the labels, which makes the "
             "power 2.6; with half these weights it is 2.02.",

@@ -1,14 +1,15 @@
 """Figure 1: training curves in three phases, with the IPR histograms that explain them."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.quantities.curves import distance_from_clean, final
 from grokscope.experiments.scale import Scale
 from grokscope.measure import measure_logits
 from grokscope.phases import HIGH_ACCURACY
@@ -52,47 +53,39 @@ PARTIAL_EARLY, FULL_EARLY = (
 )
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(specs()), seeds=3), checks)
+def _claim(name: str, paper: str, statement: str, *checks: Check, seen_before: str = "") -> Claim:
+    return Claim(name, paper, statement, checks, beside=specs(), seen_before=seen_before)
 
 
-def _gap(spec: RunSpec) -> Callable[[Evidence], float]:
-    return lambda evidence: evidence.network(spec).final.test_accuracy - evidence.network(spec).final.train_accuracy
+def _gap(result: RunResult) -> float:
+    return result.final.test_accuracy - result.final.train_accuracy
 
 
-def _recovered_of_the_rest(evidence: Evidence) -> float:
-    """Of the corrupted examples whose drawn label is not the answer, those with the true answer, at wd 5."""
-    result = evidence.network(PARTIAL)
+def _recovered_of_the_rest(result: RunResult) -> float:
+    """Of the corrupted examples whose drawn label is not the answer, the share with the true answer."""
     table = measure_logits(result.module(), result.dataset())
     rest = table.corrupted & (table.predicted != table.label)
     return float((table.predicted == table.truth)[rest].mean()) if rest.any() else math.nan
 
 
-def _distance_from_plateau(evidence: Evidence) -> float:
-    """The largest distance of train accuracy from 1 − ξ in the second half of training, at wd 15."""
-    result = evidence.network(FULL)
-    clean = 1 - result.dataset().corruption
+def _distance_from_plateau(result: RunResult) -> float:
+    """The largest distance of train accuracy from 1 − ξ in the second half of training."""
     late = [row for row in result.curve if row.step > result.spec.training.steps / 2]
-    return max((abs(row.train_accuracy - clean) for row in late), default=math.nan)
+    return max((distance_from_clean(row.train_accuracy, result) for row in late), default=math.nan)
 
 
-def _steps_of_unlearning(evidence: Evidence) -> float:
-    """From the last step with a high train accuracy to one near that of clean labels, at wd 15; NaN without both."""
-    rows = sorted([*evidence.network(FULL_EARLY).curve, *evidence.network(FULL).curve], key=lambda row: row.step)
+def _steps_of_unlearning(early: RunResult, whole: RunResult) -> float:
+    """From the last step with a high train accuracy to the first one near that of clean labels; NaN without both."""
+    rows = sorted([*early.curve, *whole.curve], key=lambda row: row.step)
     high = [row.step for row in rows if row.train_accuracy >= HIGH_ACCURACY]
-    clean = 1 - evidence.network(FULL).dataset().corruption
+    clean = 1 - whole.dataset().corruption
     after = [row.step for row in rows if high and row.step > high[-1] and row.train_accuracy <= clean + 0.05]
     return float(after[0] - high[-1]) if after else math.nan
 
 
-def _both_high(early: RunSpec, whole: RunSpec) -> Callable[[Evidence], float]:
+def _both_high(early: RunResult, whole: RunResult) -> float:
     """The highest value that train and test accuracy both reach at one step."""
-
-    def value(evidence: Evidence) -> float:
-        rows = [*evidence.network(early).curve, *evidence.network(whole).curve]
-        return max(min(row.train_accuracy, row.test_accuracy) for row in rows)
-
-    return value
+    return max(min(row.train_accuracy, row.test_accuracy) for row in (*early.curve, *whole.curve))
 
 
 EXPERIMENT = Experiment(
@@ -108,64 +101,72 @@ EXPERIMENT = Experiment(
             "coexistence",
             "Abstract (i), Figure 1(a)",
             "Without regularisation a network can memorise corrupted labels and generalise at once.",
-            Check("test accuracy", lambda e: e.network(COEXISTENCE).final.test_accuracy, low=0.9),
-            Check("corrupted accuracy", lambda e: e.network(COEXISTENCE).final.corrupted_accuracy, low=0.9),
+            Check("test accuracy", final("test_accuracy"), low=0.9, of=COEXISTENCE),
+            Check("corrupted accuracy", final("corrupted_accuracy"), low=0.9, of=COEXISTENCE),
         ),
         _claim(
             "partial-inversion",
             "Section 2, Figure 1(b), Table 2",
             "With weight decay 5 the network generalises and memorises only some of the corrupted labels.",
-            Check("test accuracy at wd 5", lambda e: e.network(PARTIAL).final.test_accuracy, low=0.95),
-            Check("train accuracy at wd 5", lambda e: e.network(PARTIAL).final.train_accuracy, low=0.7, high=0.9),
-            Check(
-                "corrupted accuracy at wd 5", lambda e: e.network(PARTIAL).final.corrupted_accuracy, low=0.1, high=0.9
-            ),
+            Check("test accuracy at wd 5", final("test_accuracy"), low=0.95, of=PARTIAL),
+            Check("train accuracy at wd 5", final("train_accuracy"), low=0.7, high=0.9, of=PARTIAL),
+            Check("corrupted accuracy at wd 5", final("corrupted_accuracy"), low=0.1, high=0.9, of=PARTIAL),
         ),
         _claim(
             "full-inversion",
             "Section 2, Figure 1(c), Table 2",
             "With weight decay 15 the network generalises perfectly and memorises no corrupted label.",
-            Check("test accuracy at wd 15", lambda e: e.network(FULL).final.test_accuracy, low=0.99),
-            Check("train accuracy at wd 15", lambda e: e.network(FULL).final.train_accuracy, high=0.7),
-            Check("corrupted accuracy at wd 15", lambda e: e.network(FULL).final.corrupted_accuracy, high=0.1),
+            Check("test accuracy at wd 15", final("test_accuracy"), low=0.99, of=FULL),
+            Check("train accuracy at wd 15", final("train_accuracy"), high=0.7, of=FULL),
+            Check("corrupted accuracy at wd 15", final("corrupted_accuracy"), high=0.1, of=FULL),
         ),
         _claim(
             "negative-gap",
             "Section 2, Figure 1(b, c)",
             "Weight decay makes the network better on the test set than on the data it was trained on.",
-            Check("test minus train accuracy at wd 5", _gap(PARTIAL), low=0.05),
-            Check("test minus train accuracy at wd 15", _gap(FULL), low=0.25),
+            Check("test minus train accuracy at wd 5", _gap, low=0.05, of=PARTIAL),
+            Check("test minus train accuracy at wd 15", _gap, low=0.25, of=FULL),
         ),
         _claim(
             "true-labels-recovered",
             "Section 2, Figure 1(b, c)",
             "On the corrupted examples that it does not memorise, the network answers with the true label.",
-            Check("recovered, of those not memorised, at wd 5", _recovered_of_the_rest, low=0.9),
-            Check("recovered at wd 15", lambda e: e.network(FULL).final.recovered_accuracy, low=0.9),
+            Check("recovered, of those not memorised, at wd 5", _recovered_of_the_rest, low=0.9, of=PARTIAL),
+            Check("recovered at wd 15", final("recovered_accuracy"), low=0.9, of=FULL),
+            seen_before="The first result, 1.02, showed that the formula counted drawn labels that happen to be true "
+            "twice. It was corrected; the bound stayed.",
         ),
         _claim(
             "train-plateau",
             "Section 2, Figure 1(c)",
             "In Full Inversion train accuracy settles at the fraction of labels that are not corrupted.",
-            Check("largest distance from 1 − ξ in the second half, at wd 15", _distance_from_plateau, high=0.05),
+            Check(
+                "largest distance from 1 − ξ in the second half, at wd 15", _distance_from_plateau, high=0.05, of=FULL
+            ),
         ),
         Claim(
             "unlearning-sudden",
             "Abstract",
             "With weight decay 15 train accuracy drops from high to the fraction of clean labels at once.",
-            lambda scale: Needs(networks=(FULL, FULL_EARLY), seeds=3),
-            (Check("steps from a train accuracy of 90 % to 1 − ξ + 0.05", _steps_of_unlearning, high=200),),
+            (
+                Check(
+                    "steps from a train accuracy of 90 % to 1 − ξ + 0.05",
+                    _steps_of_unlearning,
+                    high=200,
+                    of=(FULL_EARLY, FULL),
+                ),
+            ),
+            seen_before=SEEN_AT_QUICK_SCALE,
         ),
         Claim(
             "two-stages",
             "Abstract",
             "With weight decay the network first reaches high train and test accuracy, and then unlearns the "
             "corrupted labels, so that train accuracy drops to the fraction of clean ones.",
-            lambda scale: Needs(networks=(PARTIAL, FULL, PARTIAL_EARLY, FULL_EARLY), seeds=3),
             (
-                Check("both accuracies reach, at wd 5", _both_high(PARTIAL_EARLY, PARTIAL), low=0.9),
-                Check("both accuracies reach, at wd 15", _both_high(FULL_EARLY, FULL), low=0.9),
-                Check("train accuracy in the end at wd 15", lambda e: e.network(FULL).final.train_accuracy, high=0.7),
+                Check("both accuracies reach, at wd 5", _both_high, low=0.9, of=(PARTIAL_EARLY, PARTIAL)),
+                Check("both accuracies reach, at wd 15", _both_high, low=0.9, of=(FULL_EARLY, FULL)),
+                Check("train accuracy in the end at wd 15", final("train_accuracy"), high=0.7, of=FULL),
             ),
         ),
     ),

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from grokscope.engines import initial_state
 from grokscope.experiments import tables
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.claim import MEASUREMENTS_READ, Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.fig01 import BASE
@@ -17,13 +17,13 @@ from grokscope.experiments.paper.fig02_picture import (
     draw_iprs_before_and_after,
     draw_row_before_and_after,
 )
+from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.trends import largest_fall
 from grokscope.experiments.scale import Scale
 from grokscope.measure import NeuronSpectra, WaveSummary, neuron_spectra, neuron_waves
 from grokscope.outputs import Table
 from grokscope.plots import STYLE
 from grokscope.result import RunResult
-from grokscope.spec import RunSpec
 
 GROKKED = BASE.updated({"task.corruption": 0.0, "optimizer.weight_decay": 5.0})
 # The same run's first steps, in which everything happens, measured often.
@@ -79,48 +79,43 @@ def _typical(spectra: NeuronSpectra) -> int:
     return int(np.argsort(ipr, kind="stable")[(~spectra.dead).sum() // 2])
 
 
-def _test_when_fitted(evidence: Evidence) -> float:
+def _test_when_fitted(result: RunResult) -> float:
     """Test accuracy at the first step with train accuracy of 99 %."""
-    rows = (row.test_accuracy for row in evidence.network(EARLY).curve if row.train_accuracy >= 0.99)
+    rows = (row.test_accuracy for row in result.curve if row.train_accuracy >= 0.99)
     return next(rows, math.nan)
 
 
-def _step(evidence: Evidence, column: str, accuracy: float) -> float:
+def _step(result: RunResult, column: str, accuracy: float) -> float:
     """The first measured step at which the accuracy is reached; NaN if it never is."""
-    rows = (float(row.step) for row in evidence.network(EARLY).curve if getattr(row, column) >= accuracy)
+    rows = (float(row.step) for row in result.curve if getattr(row, column) >= accuracy)
     return next(rows, math.nan)
 
 
-def _delay(evidence: Evidence) -> float:
-    return _step(evidence, "test_accuracy", 0.9) - _step(evidence, "train_accuracy", 0.9)
+def _delay(result: RunResult) -> float:
+    return _step(result, "test_accuracy", 0.9) - _step(result, "train_accuracy", 0.9)
 
 
-def _rise(evidence: Evidence) -> float:
-    return _step(evidence, "test_accuracy", 0.9) - _step(evidence, "test_accuracy", 0.1)
+def _rise(result: RunResult) -> float:
+    return _step(result, "test_accuracy", 0.9) - _step(result, "test_accuracy", 0.1)
 
 
-def _ipr_before(evidence: Evidence) -> float:
-    return _spectra(evidence.network(EARLY))[0].mean_ipr
+def _ipr_before(result: RunResult) -> float:
+    return _spectra(result)[0].mean_ipr
 
 
-def _periodic_share(evidence: Evidence, *, after: bool) -> float:
+def _periodic_share(spectra: NeuronSpectra) -> float:
     """The fraction of neurons with IPR above one half."""
-    return float(np.mean(_spectra(evidence.network(GROKKED))[int(after)].neuron_ipr > 0.5))
+    return float(np.mean(spectra.neuron_ipr > 0.5))
 
 
-def _waves(evidence: Evidence) -> WaveSummary:
+def _waves(result: RunResult) -> WaveSummary:
     """The periodic neurons together."""
-    result = evidence.network(GROKKED)
     waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
     return waves.summary(waves.high)
 
 
-def _phase_error(evidence: Evidence) -> float:
-    return _waves(evidence).mean_residual / (math.pi / 2)
-
-
-def _claim(name: str, paper: str, statement: str, *checks: Check, network: RunSpec) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=(network,), seeds=3), checks)
+def _phase_error(result: RunResult) -> float:
+    return _waves(result).mean_residual / (math.pi / 2)
 
 
 EXPERIMENT = Experiment(
@@ -132,46 +127,73 @@ EXPERIMENT = Experiment(
     needs=needs,
     draw=draw,
     claims=(
-        _claim(
+        Claim(
             "grokking-delay",
             "Section 1.1, Figure 2(a)",
             "Test accuracy rises suddenly, and only after the training set has been fitted.",
-            Check("test accuracy when train accuracy first is 99 %", _test_when_fitted, high=0.2),
-            Check("steps from train to test accuracy of 90 %", _delay, low=10),
-            Check("steps in which test accuracy goes from 10 % to 90 %", _rise, high=20),
-            Check("step at which test accuracy is 50 %", lambda e: _step(e, "test_accuracy", 0.5), low=20, high=50),
-            network=EARLY,
+            (
+                Check("test accuracy when train accuracy first is 99 %", _test_when_fitted, high=0.2, of=EARLY),
+                Check("steps from train to test accuracy of 90 %", _delay, low=10, of=EARLY),
+                Check("steps in which test accuracy goes from 10 % to 90 %", _rise, high=20, of=EARLY),
+                Check(
+                    "step at which test accuracy is 50 %",
+                    lambda result: _step(result, "test_accuracy", 0.5),
+                    low=20,
+                    high=50,
+                    of=EARLY,
+                ),
+            ),
         ),
-        _claim(
+        Claim(
             "ipr-rises",
             "Figure 2(a)",
             "The mean IPR rises all the time, from that of noise to a high value.",
-            Check("at the start", _ipr_before, high=0.08),
-            Check(
-                "largest fall within 200 steps",
-                lambda e: largest_fall([row.mean_ipr for row in e.network(EARLY).curve]),
-                high=0.05,
+            (
+                Check("at the start", _ipr_before, high=0.08, of=EARLY),
+                Check(
+                    "largest fall within 200 steps",
+                    lambda result: largest_fall([row.mean_ipr for row in result.curve]),
+                    high=0.05,
+                    of=EARLY,
+                ),
+                Check("after 200 steps", final("mean_ipr"), low=0.7, of=EARLY),
             ),
-            Check("after 200 steps", lambda e: e.network(EARLY).final.mean_ipr, low=0.7),
-            network=EARLY,
         ),
-        _claim(
+        Claim(
             "weights-become-waves",
             "Figure 2(b, c)",
             "Grokking turns the weights of nearly all neurons into waves.",
-            Check("neurons with IPR above 0.5 before", lambda e: _periodic_share(e, after=False), high=0.01),
-            Check("neurons with IPR above 0.5 after", lambda e: _periodic_share(e, after=True), low=0.9),
-            Check("mean IPR after", lambda e: e.network(GROKKED).final.mean_ipr, low=0.7),
-            network=GROKKED,
+            (
+                Check(
+                    "neurons with IPR above 0.5 before",
+                    lambda result: _periodic_share(_spectra(result)[0]),
+                    high=0.01,
+                    of=GROKKED,
+                ),
+                Check(
+                    "neurons with IPR above 0.5 after",
+                    lambda result: _periodic_share(_spectra(result)[1]),
+                    low=0.9,
+                    of=GROKKED,
+                ),
+                Check("mean IPR after", final("mean_ipr"), low=0.7, of=GROKKED),
+            ),
         ),
-        _claim(
+        Claim(
             "weights-like-analytic",
             "Section 1.1",
             "The trained weights are like the analytic solution: the three vectors of a neuron are waves of one "
             "frequency, and their phases obey its relation.",
-            Check("neurons of one frequency, of the periodic ones", lambda e: _waves(e).agreement, low=0.9),
-            Check("mean |φ_u + φ_v − φ_w| in units of π/2, which is guessing", _phase_error, high=0.2),
-            network=GROKKED,
+            (
+                Check(
+                    "neurons of one frequency, of the periodic ones",
+                    lambda result: _waves(result).agreement,
+                    low=0.9,
+                    of=GROKKED,
+                ),
+                Check("mean |φ_u + φ_v − φ_w| in units of π/2, which is guessing", _phase_error, high=0.2, of=GROKKED),
+            ),
+            seen_before=MEASUREMENTS_READ,
         ),
     ),
 )

@@ -1,21 +1,24 @@
 """Figure 3: where in the plane of data fraction and corruption a network does what, as regularisation grows."""
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from grokscope.experiments import tables
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim
 from grokscope.experiments.diagrams import drawing_of
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import Evidence, Needs, View
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.regions import (
     GENERALISING,
     INVERTING,
     Region,
     boundary_shift,
+    larger_share,
     region,
+    share,
     share_of_these,
 )
 from grokscope.experiments.scale import Scale
@@ -54,14 +57,14 @@ def _half(name: str, plan: Plan, regularisation: str, claims: tuple[Claim, ...])
     )
 
 
-def with_decay(evidence: Evidence, weight_decay: float, plan: Plan = WEIGHT_DECAY) -> Region:
+def with_decay(weight_decay: float, plan: Plan = WEIGHT_DECAY) -> View:
     """The panel of a weight decay, of Figure 3(a) or of another diagram that has one for each."""
-    return region(evidence.diagram(plan), {"optimizer.weight_decay": weight_decay})
+    return View(plan, partial(region, fields={"optimizer.weight_decay": weight_decay}))
 
 
-def with_dropout(evidence: Evidence, dropout: float, plan: Plan = DROPOUT) -> Region:
+def with_dropout(dropout: float, plan: Plan = DROPOUT) -> View:
     """The panel of a dropout, of Figure 3(b) or of another diagram that has one for each."""
-    return region(evidence.diagram(plan), {"model.dropout": dropout})
+    return View(plan, partial(region, fields={"model.dropout": dropout}))
 
 
 def _largest_loss_of_robustness(panel: Region) -> float:
@@ -71,8 +74,13 @@ def _largest_loss_of_robustness(panel: Region) -> float:
     return max((before - after for before, after in pairwise(known)), default=math.nan)
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check, plan: Plan = WEIGHT_DECAY, note: str = "") -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(diagrams=(plan,)), checks, note)
+def _first_partial_inversion(panel: Region) -> float:
+    found = (panel.first_data_fraction(xi, (Phase.PARTIAL_INVERSION,)) for xi in panel.corruptions)
+    return min((alpha for alpha in found if not math.isnan(alpha)), default=math.nan)
+
+
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "", seen_before: str = "") -> Claim:
+    return Claim(name, paper, statement, checks, note=note, seen_before=seen_before)
 
 
 _COARSE = "It holds on the paper's grid. At the quick scale (p = 59, 5 × 5 cells)"
@@ -84,14 +92,16 @@ WEIGHT_DECAY_CLAIMS = (
         "The more data a network is given, the more of it can be corrupted before it stops generalising.",
         Check(
             "largest ξ that generalises without weight decay, α 0.9 minus α 0.5",
-            lambda e: with_decay(e, 0).robustness(0.9) - with_decay(e, 0).robustness(0.5),
+            lambda panel: panel.robustness(0.9) - panel.robustness(0.5),
             low=0.1,
+            of=with_decay(0),
         ),
         # Two steps of the paper's grid: what one network more or less on the boundary makes.
         Check(
             "largest fall of such a ξ from one α to the next, at weight decays 0, 5 and 15",
-            lambda e: float(np.max([_largest_loss_of_robustness(with_decay(e, decay)) for decay in (0, 5, 15)])),
+            lambda *panels: float(np.max([_largest_loss_of_robustness(panel) for panel in panels])),
             high=0.1,
+            of=[with_decay(decay) for decay in (0, 5, 15)],
         ),
         note=f"{_COARSE} at α = 0.9 and ξ = 0.45 the test accuracy is 0.897, just below what counts as generalising.",
     ),
@@ -99,8 +109,8 @@ WEIGHT_DECAY_CLAIMS = (
         "unregularised-robustness",
         "Section 2",
         "A network without any regularisation generalises although a sizable part of its labels is wrong.",
-        Check("largest ξ that generalises at α 0.5", lambda e: with_decay(e, 0).robustness(0.5), low=0.2),
-        Check("largest ξ that generalises at α 0.9", lambda e: with_decay(e, 0).robustness(0.9), low=0.4),
+        Check("largest ξ that generalises at α 0.5", lambda panel: panel.robustness(0.5), low=0.2, of=with_decay(0)),
+        Check("largest ξ that generalises at α 0.9", lambda panel: panel.robustness(0.9), low=0.4, of=with_decay(0)),
         note=f"{_COARSE} at α = 0.9 and ξ = 0.45 the test accuracy is 0.897, just below what counts as generalising.",
     ),
     _claim(
@@ -109,10 +119,11 @@ WEIGHT_DECAY_CLAIMS = (
         "Without regularisation there is Partial Inversion too, but only where data is ample.",
         Check(
             "share of Partial Inversion without weight decay",
-            lambda e: with_decay(e, 0).share(Phase.PARTIAL_INVERSION),
+            share(Phase.PARTIAL_INVERSION),
             low=0.01,
+            of=with_decay(0),
         ),
-        Check("smallest α with Partial Inversion", lambda e: _first_partial_inversion(with_decay(e, 0)), low=0.5),
+        Check("smallest α with Partial Inversion", _first_partial_inversion, low=0.5, of=with_decay(0)),
         note=f"{_COARSE} there is none: every network that generalises without weight decay coexists.",
     ),
     _claim(
@@ -121,13 +132,15 @@ WEIGHT_DECAY_CLAIMS = (
         "With very many wrong labels, or with very little data, a network without regularisation only memorises.",
         Check(
             "share of Memorization at ξ ≥ 0.8",
-            lambda e: with_decay(e, 0).within(corruptions=(0.8, 1)).share(Phase.MEMORIZATION),
+            lambda panel: panel.within(corruptions=(0.8, 1)).share(Phase.MEMORIZATION),
             low=0.8,
+            of=with_decay(0),
         ),
         Check(
             "share of Memorization at α ≤ 0.15",
-            lambda e: with_decay(e, 0).within(data_fractions=(0, 0.15)).share(Phase.MEMORIZATION),
+            lambda panel: panel.within(data_fractions=(0, 0.15)).share(Phase.MEMORIZATION),
             low=0.8,
+            of=with_decay(0),
         ),
     ),
     _claim(
@@ -136,13 +149,15 @@ WEIGHT_DECAY_CLAIMS = (
         "Networks with more weight decay generalise in more of the plane of data and corruption.",
         Check(
             "share that generalises, weight decay 5 minus 0",
-            lambda e: with_decay(e, 5).share(*GENERALISING) - with_decay(e, 0).share(*GENERALISING),
+            larger_share(*GENERALISING),
             low=0.03,
+            of=(with_decay(5), with_decay(0)),
         ),
         Check(
             "share that generalises, weight decay 15 minus 5",
-            lambda e: with_decay(e, 15).share(*GENERALISING) - with_decay(e, 5).share(*GENERALISING),
+            larger_share(*GENERALISING),
             low=0.03,
+            of=(with_decay(15), with_decay(5)),
         ),
         note="The step from none to 5 is large. From 5 to 15 the border of generalisation stays where it is, on the "
         "paper's grid to the cell: what grows behind it is Full Inversion.",
@@ -153,30 +168,34 @@ WEIGHT_DECAY_CLAIMS = (
         "Weight decay lets networks generalise from less data at the same corruption.",
         Check(
             "shift of the boundary in α, weight decay 0 to 5",
-            lambda e: boundary_shift(with_decay(e, 0), with_decay(e, 5)),
+            boundary_shift,
             low=0.02,
+            of=(with_decay(0), with_decay(5)),
         ),
         Check(
             "shift of the boundary in α, weight decay 0 to 15",
-            lambda e: boundary_shift(with_decay(e, 0), with_decay(e, 15)),
+            boundary_shift,
             low=0.05,
+            of=(with_decay(0), with_decay(15)),
         ),
     ),
     _claim(
         "weight-decay-full-inversion",
         "Section 3.1 (ii), Figure 3(a)",
         "Full Inversion comes with weight decay: hardly any without it, and the more the stronger it is.",
-        Check("share of Full Inversion at weight decay 0", lambda e: _fully_inverted(e, 0), high=0.02),
+        Check("share of Full Inversion at weight decay 0", share(Phase.FULL_INVERSION), high=0.02, of=with_decay(0)),
         Check(
             "share of Full Inversion, weight decay 5 minus 0",
-            lambda e: _fully_inverted(e, 5) - _fully_inverted(e, 0),
+            larger_share(Phase.FULL_INVERSION),
             low=0.03,
+            of=(with_decay(5), with_decay(0)),
         ),
-        Check("share of Full Inversion at weight decay 15", lambda e: _fully_inverted(e, 15), low=0.25),
+        Check("share of Full Inversion at weight decay 15", share(Phase.FULL_INVERSION), low=0.25, of=with_decay(15)),
         Check(
             "share of Full Inversion, weight decay 15 minus 5",
-            lambda e: _fully_inverted(e, 15) - _fully_inverted(e, 5),
+            larger_share(Phase.FULL_INVERSION),
             low=0.03,
+            of=(with_decay(15), with_decay(5)),
         ),
         note=f"{_COARSE} four cells of 25 are in Full Inversion at weight decay 15.",
     ),
@@ -184,11 +203,12 @@ WEIGHT_DECAY_CLAIMS = (
         "forgetting-at-high-weight-decay",
         "Section 2, Figure 3(a)",
         "Forgetting takes very high weight decay.",
-        Check("share of Forgetting at weight decay 20", lambda e: _forgotten(e, 20), low=0.1),
+        Check("share of Forgetting at weight decay 20", share(Phase.FORGETTING), low=0.1, of=with_decay(20)),
         Check(
             "largest share of Forgetting at weight decays up to 15",
-            lambda e: max(_forgotten(e, decay) for decay in (0, 5, 15)),
+            lambda *panels: max(panel.share(Phase.FORGETTING) for panel in panels),
             high=0.02,
+            of=[with_decay(decay) for decay in (0, 5, 15)],
         ),
     ),
     _claim(
@@ -198,13 +218,14 @@ WEIGHT_DECAY_CLAIMS = (
         # Up to ξ = 0.1 a network that ignores all wrong labels still gets 0.9 of them: Coexistence in Table 2.
         Check(
             "of the Forgetting at weight decay 20 and ξ ≥ 0.15, share of Full Inversion at weight decay 15",
-            lambda e: share_of_these(
-                with_decay(e, 20).within(corruptions=(0.15, 1)),
+            lambda first, second: share_of_these(
+                first.within(corruptions=(0.15, 1)),
                 (Phase.FORGETTING,),
-                with_decay(e, 15).within(corruptions=(0.15, 1)),
+                second.within(corruptions=(0.15, 1)),
                 (Phase.FULL_INVERSION,),
             ),
             low=0.8,
+            of=(with_decay(20), with_decay(15)),
         ),
     ),
     _claim(
@@ -213,26 +234,13 @@ WEIGHT_DECAY_CLAIMS = (
         "Only networks that have found the rule forget: those that memorise at less weight decay memorise at more.",
         Check(
             "of the Memorization at weight decay 15, share of Memorization at weight decay 20",
-            lambda e: share_of_these(
-                with_decay(e, 15), (Phase.MEMORIZATION,), with_decay(e, 20), (Phase.MEMORIZATION,)
-            ),
+            lambda first, second: share_of_these(first, (Phase.MEMORIZATION,), second, (Phase.MEMORIZATION,)),
             low=0.9,
+            of=(with_decay(15), with_decay(20)),
         ),
+        seen_before=SEEN_AT_QUICK_SCALE,
     ),
 )
-
-
-def _first_partial_inversion(panel: Region) -> float:
-    found = (panel.first_data_fraction(xi, (Phase.PARTIAL_INVERSION,)) for xi in panel.corruptions)
-    return min((alpha for alpha in found if not math.isnan(alpha)), default=math.nan)
-
-
-def _fully_inverted(evidence: Evidence, weight_decay: float) -> float:
-    return with_decay(evidence, weight_decay).share(Phase.FULL_INVERSION)
-
-
-def _forgotten(evidence: Evidence, weight_decay: float) -> float:
-    return with_decay(evidence, weight_decay).share(Phase.FORGETTING)
 
 
 DROPOUT_CLAIMS = (
@@ -242,10 +250,10 @@ DROPOUT_CLAIMS = (
         "Networks with some dropout generalise in more of the plane than networks without.",
         Check(
             "share that generalises, dropout 0.3 minus 0",
-            lambda e: with_dropout(e, 0.3).share(*GENERALISING) - with_dropout(e, 0).share(*GENERALISING),
+            larger_share(*GENERALISING),
             low=0.03,
+            of=(with_dropout(0.3), with_dropout(0)),
         ),
-        plan=DROPOUT,
     ),
     _claim(
         "dropout-enlarges-inversion",
@@ -253,15 +261,16 @@ DROPOUT_CLAIMS = (
         "The more dropout, up to a point, the more networks give true answers where their labels were wrong.",
         Check(
             "share of Inversion, dropout 0.3 minus 0",
-            lambda e: with_dropout(e, 0.3).share(*INVERTING) - with_dropout(e, 0).share(*INVERTING),
+            larger_share(*INVERTING),
             low=0.03,
+            of=(with_dropout(0.3), with_dropout(0)),
         ),
         Check(
             "share of Inversion, dropout 0.6 minus 0.3",
-            lambda e: with_dropout(e, 0.6).share(*INVERTING) - with_dropout(e, 0.3).share(*INVERTING),
+            larger_share(*INVERTING),
             low=0.03,
+            of=(with_dropout(0.6), with_dropout(0.3)),
         ),
-        plan=DROPOUT,
     ),
     _claim(
         "dropout-full-inversion",
@@ -269,18 +278,23 @@ DROPOUT_CLAIMS = (
         "With dropout some networks memorise no wrong label at all, as with weight decay.",
         Check(
             "share of Full Inversion, dropout 0.6 minus 0",
-            lambda e: with_dropout(e, 0.6).share(Phase.FULL_INVERSION) - with_dropout(e, 0).share(Phase.FULL_INVERSION),
+            larger_share(Phase.FULL_INVERSION),
             low=0.03,
+            of=(with_dropout(0.6), with_dropout(0)),
         ),
-        plan=DROPOUT,
+        seen_before=SEEN_AT_QUICK_SCALE,
     ),
     _claim(
         "dropout-confusion",
         "Section 2, Figure 3(b)",
         "With very high dropout, networks that do not generalise cannot memorise their training labels either.",
-        Check("share of Confusion at dropout 0.9", lambda e: with_dropout(e, 0.9).share(Phase.CONFUSION), low=0.2),
-        Check("share of Confusion at dropout 0", lambda e: with_dropout(e, 0).share(Phase.CONFUSION), high=0.05),
-        plan=DROPOUT,
+        Check(
+            "share of Confusion at dropout 0.9",
+            share(Phase.CONFUSION),
+            low=0.2,
+            of=with_dropout(0.9),
+        ),
+        Check("share of Confusion at dropout 0", share(Phase.CONFUSION), high=0.05, of=with_dropout(0)),
     ),
 )
 

@@ -9,6 +9,7 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.fig07 import MORE_TRANSFORMER
+from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.deep import ipr_growth, ipr_ratio
 from grokscope.experiments.scale import Scale
 from grokscope.plots import STYLE
@@ -55,10 +56,6 @@ def _picture(results: dict[str, RunResult]) -> Figure:
     return figure
 
 
-def _ratio(evidence: Evidence, numerator: RunSpec, denominator: RunSpec) -> float:
-    return ipr_ratio(evidence.network(numerator), evidence.network(denominator))
-
-
 _TOO_SMALL = (
     "At the quick scale (p = 47, d = 64, 2000 steps) only the Transformer with four heads and one layer has found the "
     "rule in the end, with a test accuracy of 0.91; the others have 0.38 to 0.72. IPRs are compared of networks only "
@@ -68,23 +65,22 @@ _SEEN = "At p = 97, d = 128 all six end in Full Inversion, with a mean IPR that 
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check, note: str) -> Claim:
-    needed = Needs(networks=tuple(specs()), seeds=3)
-    return Claim(name, paper, statement, lambda scale: needed, checks, f"{note}{_TOO_SMALL}")
+    return Claim(name, paper, statement, checks, beside=specs(), note=f"{note}{_TOO_SMALL}")
 
 
 def _per_heads(other: str, what: str, low: float, high: float) -> tuple[Check, ...]:
     """A shape compared with the plain one, at each number of heads."""
 
-    def check(heads: int) -> Check:
-        compared, plain = spec(heads, other), spec(heads, "1 layer")
-        return Check(f"{what}, {heads} heads", lambda e: _ratio(e, compared, plain), low, high)
-
-    return tuple(map(check, HEADS))
+    return tuple(
+        Check(f"{what}, {heads} heads", ipr_ratio, low, high, of=(spec(heads, other), spec(heads, "1 layer")))
+        for heads in HEADS
+    )
 
 
 def _more_heads(shape: str) -> Check:
-    more, fewer = (spec(heads, shape) for heads in HEADS)
-    return Check(f"IPR with 8 heads over that with 4, {shape}", lambda e: _ratio(e, more, fewer), low=1.05)
+    return Check(
+        f"IPR with 8 heads over that with 4, {shape}", ipr_ratio, low=1.05, of=[spec(heads, shape) for heads in HEADS]
+    )
 
 
 # Before training the mean IPR varies by 1.3 % between seeds at p = 97, d = 128, and by 2.2 % at p = 47, d = 64: there a
@@ -103,12 +99,13 @@ EXPERIMENT = Experiment(
             "Appendix G.1, Figure 12",
             "Transformers of all these shapes find the rule, and their embeddings become more periodic.",
             Check(
-                "lowest test accuracy", lambda e: min(each.final.test_accuracy for each in e.networks(specs())), low=0.9
+                "lowest test accuracy", lambda *results: min(map(final("test_accuracy"), results)), low=0.9, of=specs()
             ),
             Check(
                 "smallest IPR over that at the start",
-                lambda e: float(np.min([ipr_growth(each) for each in e.networks(specs())])),
+                lambda *results: float(np.min([ipr_growth(result) for result in results])),
                 low=1.1,
+                of=specs(),
             ),
             note=_SEEN,
         ),

@@ -5,7 +5,8 @@ from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
-from grokscope.experiments.paper.fig07 import LESS_TRANSFORMER
+from grokscope.experiments.paper.fig07 import DEEP_NETWORKS_SEEN, LESS_TRANSFORMER
+from grokscope.experiments.quantities.curves import final, final_ratio
 from grokscope.experiments.quantities.regions import GENERALISING, share_grown
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
@@ -52,17 +53,8 @@ def _title(result: RunResult) -> str:
     return f"dropout {result.spec.model.dropout:g}\n{result.outcome}"
 
 
-def _networks(scale: Scale) -> Needs:
-    return Needs(networks=tuple(specs()), seeds=3)
-
-
-def _diagram(scale: Scale) -> Needs:
-    return Needs(diagrams=(plan(scale),))
-
-
-def _grown(evidence: Evidence, *phases: Phase) -> float:
-    """By how much the most dropout enlarges the part of the diagram in these phases."""
-    return share_grown(evidence.diagram(plan(evidence.scale)), phases)
+def _diagram(scale: Scale) -> tuple[Plan, ...]:
+    return (plan(scale),)
 
 
 EXPERIMENT = Experiment(
@@ -78,51 +70,50 @@ EXPERIMENT = Experiment(
             "transformer-little-dropout-coexists",
             "Appendix G.2, Figure 13",
             "With a little dropout a Transformer generalises and memorises at once, with a more periodic embedding.",
-            _networks,
             (
-                Check("test accuracy, dropout 0.05", lambda e: e.network(SMALL).final.test_accuracy, low=0.9),
-                Check("train accuracy, dropout 0.05", lambda e: e.network(SMALL).final.train_accuracy, low=0.9),
+                Check("test accuracy, dropout 0.05", final("test_accuracy"), low=0.9, of=SMALL),
+                Check("train accuracy, dropout 0.05", final("train_accuracy"), low=0.9, of=SMALL),
                 # Ignoring all wrong labels is a train accuracy of 0.9 too: that it memorises is told by these alone.
-                Check("corrupted accuracy, dropout 0.05", lambda e: e.network(SMALL).final.corrupted_accuracy, low=0.5),
+                Check("corrupted accuracy, dropout 0.05", final("corrupted_accuracy"), low=0.5, of=SMALL),
                 Check(
                     "IPR over that without dropout",
-                    lambda e: e.network(SMALL).final.mean_ipr / e.network(NONE).final.mean_ipr,
+                    final_ratio("mean_ipr"),
                     low=1.05,
+                    of=(SMALL, NONE),
                 ),
             ),
+            beside=specs(),
+            seen_before=DEEP_NETWORKS_SEEN,
         ),
         Claim(
             "transformer-more-dropout-does-not-help",
             "Appendix G.2, Figure 13",
             "A dropout above 0.1 does not make a Transformer generalise better than less of it.",
-            _networks,
             (
                 Check(
                     "test accuracy with dropout 0.2 minus the best with less",
-                    lambda e: (
-                        e.network(LARGE).final.test_accuracy
-                        - max(each.final.test_accuracy for each in e.networks((NONE, SMALL)))
-                    ),
+                    lambda large, *less: final("test_accuracy")(large) - max(map(final("test_accuracy"), less)),
+                    of=(LARGE, NONE, SMALL),
                     high=0.02,
                 ),
             ),
             note="At p = 97, d = 128 it holds: dropout 0.05 ends with a test accuracy of 0.998, 0.2 with 0.897, none "
             "with 0.329. At p = 47, d = 64 dropout 0.2 ends with 0.99, 0.05 with 0.94 and none with 0.24: the more of "
             "it, the sooner the network finds the rule.",
+            seen_before=DEEP_NETWORKS_SEEN,
         ),
         Claim(
             "transformer-more-dropout-not-in-more-places",
             "Appendix G.2, Figure 13",
             "A dropout above 0.1 does not make Transformers generalise in more of the diagram.",
-            _diagram,
-            (Check("growth of the share of generalising cells", lambda e: _grown(e, *GENERALISING), high=0.05),),
+            (Check("growth of the share of generalising cells", share_grown(*GENERALISING), high=0.05, of=_diagram),),
+            seen_before=DEEP_NETWORKS_SEEN,
         ),
         Claim(
             "transformer-dropout-confuses",
             "Section 2.2",
             "Dropout mostly enlarges the part of the diagram in which a Transformer neither memorises nor generalises.",
-            _diagram,
-            (Check("growth of the share of Confusion", lambda e: _grown(e, Phase.CONFUSION), low=0.1),),
+            (Check("growth of the share of Confusion", share_grown(Phase.CONFUSION), low=0.1, of=_diagram),),
         ),
     ),
 )

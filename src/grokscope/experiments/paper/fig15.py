@@ -8,6 +8,7 @@ from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.distributions import LOW_IPR, live_ipr, share_below
 from grokscope.experiments.scale import Scale
 from grokscope.phases import HIGH_ACCURACY
@@ -70,17 +71,21 @@ def _draw_scales(axes: Axes, result: RunResult, end: str) -> None:
 # ---- what the claims measure ------------------------------------------------------------------------------------
 
 
-def _mean_ipr(evidence: Evidence, *, output: bool) -> float:
-    result = evidence.network(SPEC)
-    spectra = result.outputs if output else result.neurons
-    return float("nan") if spectra is None else spectra.mean_ipr
+def _output_above_input(result: RunResult) -> float:
+    """The mean IPR at the output minus that at the input."""
+    if result.outputs is None or result.neurons is None:
+        return float("nan")
+    return result.outputs.mean_ipr - result.neurons.mean_ipr
 
 
-def _correlation(evidence: Evidence, *, output: bool) -> float:
-    """Of |γ| with the IPR."""
-    result = evidence.network(SPEC)
-    spectra = result.outputs if output else result.neurons
-    return float("nan") if spectra is None else spectra.norm_correlation
+def _output_correlation(result: RunResult) -> float:
+    """Of |γ| with the IPR, at the output."""
+    return float("nan") if result.outputs is None else result.outputs.norm_correlation
+
+
+def _input_correlation(result: RunResult) -> float:
+    """The same at the input."""
+    return float("nan") if result.neurons is None else result.neurons.norm_correlation
 
 
 _OTHER_RATES = (
@@ -89,8 +94,14 @@ _OTHER_RATES = (
 )
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=(SPEC,), seeds=3), checks, note)
+_SEEN = (
+    "The bounds were set after one run at learning rate 0.005; runs at 0.001 and 0.002 had been seen too. For a while "
+    "Figure 15 had 0.002, which shows best what the paper says about the neurons; 0.005 is the paper's own."
+)
+
+
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "", seen_before: str = _SEEN) -> Claim:
+    return Claim(name, paper, statement, checks, note=note, seen_before=seen_before)
 
 
 EXPERIMENT = Experiment(
@@ -106,14 +117,16 @@ EXPERIMENT = Experiment(
             "deep-batchnorm-coexists",
             "Appendix G.4, Figure 15",
             "With BatchNorm and few corrupted labels a three-layer network generalises and memorises at once.",
-            Check("test accuracy", lambda e: e.network(SPEC).final.test_accuracy, low=HIGH_ACCURACY),
-            Check("train accuracy", lambda e: e.network(SPEC).final.train_accuracy, low=HIGH_ACCURACY),
+            Check("test accuracy", final("test_accuracy"), low=HIGH_ACCURACY, of=SPEC),
+            Check("train accuracy", final("train_accuracy"), low=HIGH_ACCURACY, of=SPEC),
+            seen_before=f"{_SEEN} This claim first asked for a corrupted accuracy of 0.9 and failed. That check is now "
+            "the claim deep-batchnorm-memorises-perfectly, which fails.",
         ),
         _claim(
             "deep-batchnorm-memorises-perfectly",
             "Appendix G.4",
             "That network memorises (nearly) all of its corrupted labels.",
-            Check("corrupted accuracy", lambda e: e.network(SPEC).final.corrupted_accuracy, low=HIGH_ACCURACY),
+            Check("corrupted accuracy", final("corrupted_accuracy"), low=HIGH_ACCURACY, of=SPEC),
             note=f"It memorises 0.85 of them at best, and 0.81 in the end (seed 0). {_OTHER_RATES}",
         ),
         Claim(
@@ -121,29 +134,21 @@ EXPERIMENT = Experiment(
             "Section 2.2, Appendix G.4",
             "With BatchNorm alone a three-layer network only coexists: it finds the rule, and fits the corrupted "
             "labels as well.",
-            lambda scale: Needs(networks=(SPEC, MORE_CORRUPTED), seeds=3),
             (
                 # With 0.1 of the labels corrupted, ignoring all of them is a train accuracy of 0.9 too.
-                Check("corrupted accuracy at ξ 0.1", lambda e: e.network(SPEC).final.corrupted_accuracy, low=0.5),
-                Check("test accuracy at ξ 0.2", lambda e: e.network(MORE_CORRUPTED).final.test_accuracy, HIGH_ACCURACY),
-                Check(
-                    "train accuracy at ξ 0.2",
-                    lambda e: e.network(MORE_CORRUPTED).final.train_accuracy,
-                    low=HIGH_ACCURACY,
-                ),
+                Check("corrupted accuracy at ξ 0.1", final("corrupted_accuracy"), low=0.5, of=SPEC),
+                Check("test accuracy at ξ 0.2", final("test_accuracy"), HIGH_ACCURACY, of=MORE_CORRUPTED),
+                Check("train accuracy at ξ 0.2", final("train_accuracy"), low=HIGH_ACCURACY, of=MORE_CORRUPTED),
             ),
             note="It does not invert, but at ξ = 0.2 it does not coexist either: it memorises everything, and by step "
             "8000 it has found the rule on 0.22 of the test set (seed 0).",
+            seen_before=_SEEN,
         ),
         _claim(
             "deep-batchnorm-periodic-output",
             "Appendix G.4, Figure 15",
             "The neurons at the output of that network are more periodic than those at its input.",
-            Check(
-                "mean IPR, output minus input",
-                lambda e: _mean_ipr(e, output=True) - _mean_ipr(e, output=False),
-                low=0.1,
-            ),
+            Check("mean IPR, output minus input", _output_above_input, low=0.1, of=SPEC),
             note=_OTHER_RATES,
         ),
         _claim(
@@ -152,22 +157,23 @@ EXPERIMENT = Experiment(
             "Low-IPR neurons remain at the input of that network.",
             Check(
                 "share of input neurons with IPR < 0.1",
-                lambda e: share_below(live_ipr(e.network(SPEC).neurons), LOW_IPR),
+                lambda result: share_below(live_ipr(result.neurons), LOW_IPR),
                 low=0.2,
+                of=SPEC,
             ),
         ),
         _claim(
             "deep-batchnorm-scales",
             "Appendix G.4, Figure 15",
             "The scales of the last BatchNorm follow the IPR of the output columns.",
-            Check("rank correlation at the output", lambda e: _correlation(e, output=True), low=0.5),
+            Check("rank correlation at the output", _output_correlation, low=0.5, of=SPEC),
             note=_OTHER_RATES,
         ),
         _claim(
             "deep-batchnorm-input-scales",
             "Appendix G.4, Figure 15",
             "At the input of that network the scales of BatchNorm hardly follow the IPR.",
-            Check("rank correlation at the input", lambda e: _correlation(e, output=False), low=-0.3, high=0.3),
+            Check("rank correlation at the input", _input_correlation, low=-0.3, high=0.3, of=SPEC),
             note=f"They follow it less than those at the output, where the correlation is 0.65. {_OTHER_RATES}",
         ),
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
@@ -10,8 +11,8 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.pruned import HIGHEST, LOWEST, by_ipr, curve_table, fraction_to_lose
 from grokscope.experiments.scale import Scale
+from grokscope.measure import PruningCurve
 from grokscope.plots.pruning import PRUNED_ACCURACIES, draw_prunings
-from grokscope.spec import RunSpec
 
 _RULE_KEPT = 0.95  # test accuracy at which a network still knows the rule
 
@@ -24,59 +25,62 @@ def needs(scale: Scale) -> Needs:
 def draw(evidence: Evidence) -> Drawing:
     """One row for each network, one column for each order."""
     titles = {f"weight decay {spec.optimizer.weight_decay:g}": spec for spec in fig01.specs()}
-    curves = {title: by_ipr(evidence, spec) for title, spec in titles.items()}
+    curves = {title: evidence.look(by_ipr(spec)) for title, spec in titles.items()}
     named = {title: (evidence.network(spec).run_id, curves[title]) for title, spec in titles.items()}
     figure = draw_prunings(curves, fig01.BASE.task.corruption)
     return Drawing(figure, curve_table(named, tuple(PRUNED_ACCURACIES)))
 
 
-def _memory_left(spec: RunSpec) -> Callable[[Evidence], float]:
+Curves = dict[str, PruningCurve]
+
+
+def _with_rule(curve: PruningCurve) -> npt.NDArray[np.bool_]:
+    """Where on the way the rule has been intact all the time."""
+    return np.asarray(np.minimum.accumulate(curve.test_accuracy) >= _RULE_KEPT)
+
+
+def _memory_left(curves: Curves) -> float:
     """The lowest corrupted accuracy that low-first pruning reaches with the rule intact."""
-
-    def value(evidence: Evidence) -> float:
-        curve = by_ipr(evidence, spec)[LOWEST]
-        kept = np.minimum.accumulate(curve.test_accuracy) >= _RULE_KEPT
-        return float(curve.corrupted_accuracy[kept].min()) if kept.any() else float("nan")
-
-    return value
+    curve = curves[LOWEST]
+    kept = _with_rule(curve)
+    return float(curve.corrupted_accuracy[kept].min()) if kept.any() else float("nan")
 
 
-def _distance_from_clean(spec: RunSpec) -> Callable[[Evidence], float]:
-    """How far train accuracy comes to 1 − ξ on the way, with the rule intact."""
-
-    def value(evidence: Evidence) -> float:
-        curve = by_ipr(evidence, spec)[LOWEST]
-        kept = np.minimum.accumulate(curve.test_accuracy) >= _RULE_KEPT
-        distances = np.abs(curve.train_accuracy - (1 - fig01.BASE.task.corruption))[kept]
-        return float(distances.min()) if kept.any() else float("nan")
-
-    return value
+def _distance_from_clean(curves: Curves) -> float:
+    """How near train accuracy comes to 1 − ξ on the way, with the rule intact."""
+    curve = curves[LOWEST]
+    kept = _with_rule(curve)
+    distances = np.abs(curve.train_accuracy - (1 - fig01.BASE.task.corruption))[kept]
+    return float(distances.min()) if kept.any() else float("nan")
 
 
-def memory_gained(evidence: Evidence, spec: RunSpec) -> float:
+def _memory_gained(curves: Curves) -> float:
     """By how much high-first pruning raises the corrupted accuracy at best."""
-    accuracy = by_ipr(evidence, spec)[HIGHEST].corrupted_accuracy
+    accuracy = curves[HIGHEST].corrupted_accuracy
     return float(accuracy.max() - accuracy[0])
 
 
-def _at_most_memory(quantity: str) -> Callable[[Evidence], float]:
-    """An accuracy where high-first pruning at wd 5 has raised the corrupted one most."""
+def _at_most_memory(quantity: str) -> Callable[[Curves], float]:
+    """An accuracy where high-first pruning has raised the corrupted one most."""
 
-    def value(evidence: Evidence) -> float:
-        curve = by_ipr(evidence, fig01.PARTIAL)[HIGHEST]
+    def value(curves: Curves) -> float:
+        curve = curves[HIGHEST]
         return float(getattr(curve, quantity)[curve.corrupted_accuracy.argmax()])
 
     return value
 
 
-def _kept_longer(evidence: Evidence) -> float:
-    """By how many neurons, as a fraction, the corrupted labels outlast the clean ones, at wd 0 and high first."""
-    curve = by_ipr(evidence, fig01.COEXISTENCE)[HIGHEST]
+def _kept_longer(curves: Curves) -> float:
+    """By what fraction of the neurons the corrupted labels outlast the clean ones, highest IPR first."""
+    curve = curves[HIGHEST]
     return fraction_to_lose(curve, "corrupted_accuracy") - fraction_to_lose(curve, "clean_accuracy")
 
 
+_COEXISTENCE, _PARTIAL, _FULL = map(by_ipr, fig01.specs())
+
+
 def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(fig01.specs()), seeds=3), checks, note)
+    return Claim(name, paper, statement, checks, beside=fig01.specs(), note=note)
 
 
 EXPERIMENT = Experiment(
@@ -92,14 +96,20 @@ EXPERIMENT = Experiment(
             "Appendix I.1, Figure 17 (left)",
             "In every phase, pruning low-IPR neurons takes the corrupted labels away and leaves the rule.",
             *(
-                Check(f"corrupted accuracy left, wd {spec.optimizer.weight_decay:g}", _memory_left(spec), high=0.05)
+                Check(
+                    f"corrupted accuracy left, wd {spec.optimizer.weight_decay:g}",
+                    _memory_left,
+                    high=0.05,
+                    of=by_ipr(spec),
+                )
                 for spec in fig01.specs()
             ),
             *(
                 Check(
                     f"train accuracy from 1 − ξ, wd {spec.optimizer.weight_decay:g}",
-                    _distance_from_clean(spec),
+                    _distance_from_clean,
                     high=0.03,
+                    of=by_ipr(spec),
                 )
                 for spec in fig01.specs()
             ),
@@ -108,15 +118,15 @@ EXPERIMENT = Experiment(
             "memory-outlasts-clean",
             "Appendix I.1, Figure 17(a, right)",
             "In Coexistence, pruned from the highest IPR, corrupted labels are kept longer than clean ones.",
-            Check("fraction of neurons between the losses of 10 % of each", _kept_longer, low=0.05),
+            Check("fraction of neurons between the losses of 10 % of each", _kept_longer, low=0.05, of=_COEXISTENCE),
         ),
         _claim(
             "pruning-revives-memory",
             "Appendix I.1, Figure 17(b, right)",
             "In Partial Inversion, removing high-IPR neurons brings memorised labels back, and clean ones stay.",
-            Check("gain of corrupted accuracy, wd 5", lambda e: memory_gained(e, fig01.PARTIAL), low=0.1),
-            Check("clean accuracy there", _at_most_memory("clean_accuracy"), low=0.7),
-            Check("test accuracy there", _at_most_memory("test_accuracy"), high=0.5),
+            Check("gain of corrupted accuracy, wd 5", _memory_gained, low=0.1, of=_PARTIAL),
+            Check("clean accuracy there", _at_most_memory("clean_accuracy"), low=0.7, of=_PARTIAL),
+            Check("test accuracy there", _at_most_memory("test_accuracy"), high=0.5, of=_PARTIAL),
             note="Corrupted accuracy is nearly flat between 25 and 55 % pruned, so chance decides where it is highest, "
             "which is where we look; test accuracy falls from 0.8 to 0 in between, and was 0.54 there for seed 0.",
         ),
@@ -124,11 +134,12 @@ EXPERIMENT = Experiment(
             "no-memory-to-revive",
             "Appendix I.1, Figure 17(c, right)",
             "In Full Inversion, removing high-IPR neurons brings back hardly any corrupted label.",
-            Check("gain of corrupted accuracy, wd 15", lambda e: memory_gained(e, fig01.FULL), high=0.15),
+            Check("gain of corrupted accuracy, wd 15", _memory_gained, high=0.15, of=_FULL),
             Check(
                 "less than at wd 5 by",
-                lambda e: memory_gained(e, fig01.PARTIAL) - memory_gained(e, fig01.FULL),
+                lambda partial, full: _memory_gained(partial) - _memory_gained(full),
                 low=0.1,
+                of=(_PARTIAL, _FULL),
             ),
         ),
     ),

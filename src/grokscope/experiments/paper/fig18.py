@@ -5,16 +5,16 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.claim import MEASUREMENTS_READ, SEEN_AT_QUICK_SCALE, Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.pruned import HIGHEST, LOWEST, by_ipr, curve_table, place_at
 from grokscope.experiments.quantities.trends import relative_fall, turning
 from grokscope.experiments.scale import Scale
-from grokscope.measure import neuron_waves
+from grokscope.measure import PruningCurve, neuron_waves
 from grokscope.plots.pruning import LOSSES, draw_prunings
-from grokscope.spec import RunSpec
+from grokscope.result import RunResult
 
 
 def needs(scale: Scale) -> Needs:
@@ -25,23 +25,24 @@ def needs(scale: Scale) -> Needs:
 def draw(evidence: Evidence) -> Drawing:
     """One row for each network, one column for each order."""
     titles = {f"weight decay {spec.optimizer.weight_decay:g}": spec for spec in fig01.specs()}
-    curves = {title: by_ipr(evidence, spec) for title, spec in titles.items()}
+    curves = {title: evidence.look(by_ipr(spec)) for title, spec in titles.items()}
     named = {title: (evidence.network(spec).run_id, curves[title]) for title, spec in titles.items()}
     return Drawing(draw_prunings(curves, fig01.BASE.task.corruption, losses=True), curve_table(named, tuple(LOSSES)))
 
 
-def _loss(
-    evidence: Evidence, spec: RunSpec, order: str, kind: str, start: float = 0, end: float = 1
-) -> npt.NDArray[np.float64]:
+Curves = dict[str, PruningCurve]
+
+
+def _loss(curves: Curves, order: str, kind: str, start: float = 0, end: float = 1) -> npt.NDArray[np.float64]:
     """A part of a loss curve, between two fractions of pruned neurons."""
-    curve = by_ipr(evidence, spec)[order]
+    curve = curves[order]
     values: npt.NDArray[np.float64] = getattr(curve, f"{kind}_loss")
     return values[place_at(curve, start) : place_at(curve, end) + 1]
 
 
-def _falls_back(spec: RunSpec, order: str, kind: str) -> Callable[[Evidence], float]:
+def _falls_back(order: str, kind: str) -> Callable[[Curves], float]:
     """How far from monotone a loss is: its largest fall, as a share of its range."""
-    return lambda evidence: relative_fall(_loss(evidence, spec, order, kind))
+    return lambda curves: relative_fall(_loss(curves, order, kind))
 
 
 def _only_rises(order: str) -> tuple[Check, ...]:
@@ -49,68 +50,57 @@ def _only_rises(order: str) -> tuple[Check, ...]:
     return tuple(
         Check(
             f"largest fall over range, wd {spec.optimizer.weight_decay:g}",
-            _falls_back(spec, order, "train"),
+            _falls_back(order, "train"),
             high=0.05,
+            of=by_ipr(spec),
         )
         for spec in fig01.specs()
     )
 
 
-def _low_share(evidence: Evidence, spec: RunSpec) -> float:
+def _low_share(result: RunResult) -> float:
     """The fraction of neurons that are not periodic; the dead, which are pruned with them, count too."""
-    neurons = evidence.network(spec).neurons
+    neurons = result.neurons
     return float("nan") if neurons is None else float(np.mean(neurons.dead | (neurons.neuron_ipr < 0.1)))
 
 
-def _without_low(spec: RunSpec, kind: str) -> Callable[[Evidence], float]:
+def _without_low(kind: str) -> Callable[[Curves, RunResult], float]:
     """A loss without the neurons of low IPR, over that with all."""
 
-    def value(evidence: Evidence) -> float:
-        losses = _loss(evidence, spec, LOWEST, kind, 0, _low_share(evidence, spec))
+    def value(curves: Curves, result: RunResult) -> float:
+        losses = _loss(curves, LOWEST, kind, 0, _low_share(result))
         return float(losses[-1] / losses[0])
 
     return value
 
 
-def _without_highest(spec: RunSpec, kind: str) -> Callable[[Evidence], float]:
-    """A loss without the fifth of the neurons with the highest IPR, over that with all."""
+def _change(kind: str, start: float, end: float) -> Callable[[Curves], float]:
+    """The factor by which a loss changes between two fractions of pruned neurons, highest IPR first."""
 
-    def value(evidence: Evidence) -> float:
-        losses = _loss(evidence, spec, HIGHEST, kind, 0, 0.2)
+    def value(curves: Curves) -> float:
+        losses = _loss(curves, HIGHEST, kind, start, end)
         return float(losses[-1] / losses[0])
 
     return value
 
 
-def _second_peak(spec: RunSpec) -> Callable[[Evidence], float]:
+def _second_peak(result: RunResult) -> float:
     """How large the second wave of periodic neurons is beside the first, in the mean."""
-
-    def value(evidence: Evidence) -> float:
-        result = evidence.network(spec)
-        waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
-        return waves.summary(waves.spectra.neuron_ipr > 0.5).second_ratio
-
-    return value
+    waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
+    return waves.summary(waves.spectra.neuron_ipr > 0.5).second_ratio
 
 
-def _moves_at_first(evidence: Evidence) -> float:
-    """How far the test loss at wd 15 moves while low-IPR neurons go, as a share of its whole range."""
-    first = _loss(evidence, fig01.FULL, LOWEST, "test", 0, _low_share(evidence, fig01.FULL))
-    return float(np.ptp(first) / np.ptp(_loss(evidence, fig01.FULL, LOWEST, "test")))
+def _moves_at_first(curves: Curves, result: RunResult) -> float:
+    """How far the test loss moves while low-IPR neurons go, as a share of its whole range."""
+    first = _loss(curves, LOWEST, "test", 0, _low_share(result))
+    return float(np.ptp(first) / np.ptp(_loss(curves, LOWEST, "test")))
 
 
-def _second_half(kind: str) -> Callable[[Evidence], float]:
-    """By how much a loss at wd 5, pruned from the highest IPR, changes in the second half, as a factor."""
-
-    def value(evidence: Evidence) -> float:
-        losses = _loss(evidence, fig01.PARTIAL, HIGHEST, kind, 0.5, 1)
-        return float(losses[-1] / losses[0])
-
-    return value
+_COEXISTENCE, _PARTIAL, _FULL = map(by_ipr, fig01.specs())
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(fig01.specs()), seeds=3), checks, note)
+def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "", seen_before: str = "") -> Claim:
+    return Claim(name, paper, statement, checks, beside=fig01.specs(), note=note, seen_before=seen_before)
 
 
 EXPERIMENT = Experiment(
@@ -136,6 +126,7 @@ EXPERIMENT = Experiment(
             *_only_rises(HIGHEST),
             note="Without weight decay the loss rises to 0.0142 at 65 % pruned (seed 0), above the 1/p = 0.0103 of the "
             "network without neurons, and falls back to that; with weight decay it only rises.",
+            seen_before=SEEN_AT_QUICK_SCALE,
         ),
         _claim(
             "losses-rise-without-the-rule",
@@ -144,25 +135,31 @@ EXPERIMENT = Experiment(
             *(
                 Check(
                     f"{kind} loss without the first 20 %, over that with all, wd {spec.optimizer.weight_decay:g}",
-                    _without_highest(spec, kind),
+                    _change(kind, 0, 0.2),
                     low=1.05,
+                    of=by_ipr(spec),
                 )
                 for spec in (fig01.COEXISTENCE, fig01.PARTIAL)
                 for kind in ("train", "test")
             ),
+            seen_before=SEEN_AT_QUICK_SCALE,
         ),
         _claim(
             "secondary-peaks",
             "Appendix I.2",
             "With much weight decay the spectra of periodic neurons have a second peak, which they lack without.",
-            Check("amplitude of the second wave over that of the first, at wd 15", _second_peak(fig01.FULL), low=0.2),
+            Check(
+                "amplitude of the second wave over that of the first, at wd 15", _second_peak, low=0.2, of=fig01.FULL
+            ),
             Check(
                 "the same, above wd 0",
-                lambda e: _second_peak(fig01.FULL)(e) - _second_peak(fig01.COEXISTENCE)(e),
+                lambda full, coexistence: _second_peak(full) - _second_peak(coexistence),
                 low=0.05,
+                of=(fig01.FULL, fig01.COEXISTENCE),
             ),
             note="The second wave has 0.195 of the amplitude of the first at weight decay 15 and 0.076 without "
             "in the mean over three seeds: it is there, and just weaker than our bound.",
+            seen_before=MEASUREMENTS_READ,
         ),
         _claim(
             "test-loss-turns",
@@ -171,13 +168,15 @@ EXPERIMENT = Experiment(
             "the second from the highest.",
             Check(
                 "smaller of rise and fall over range, lowest first",
-                lambda e: turning(_loss(e, fig01.COEXISTENCE, LOWEST, "test", 0, 0.5)),
+                lambda curves: turning(_loss(curves, LOWEST, "test", 0, 0.5)),
                 low=0.05,
+                of=_COEXISTENCE,
             ),
             Check(
                 "smaller of rise and fall over range, highest first",
-                lambda e: turning(_loss(e, fig01.COEXISTENCE, HIGHEST, "test", 0.5, 1)),
+                lambda curves: turning(_loss(curves, HIGHEST, "test", 0.5, 1)),
                 low=0.05,
+                of=_COEXISTENCE,
             ),
             note="From the highest IPR the test loss turns before the second half: it rises from 0.0085 to 0.021 at "
             "30 % pruned (seed 0) and then falls all the way. The paper does not say which loss turns in the "
@@ -188,13 +187,19 @@ EXPERIMENT = Experiment(
             "Appendix I.2, Figure 18(b)",
             "In Partial Inversion, without the memorising neurons the train loss is higher and the test loss lower.",
             Check(
-                "train loss without low-IPR neurons, over that with all", _without_low(fig01.PARTIAL, "train"), low=1.05
+                "train loss without low-IPR neurons, over that with all",
+                _without_low("train"),
+                low=1.05,
+                of=(_PARTIAL, fig01.PARTIAL),
             ),
             Check(
-                "test loss without low-IPR neurons, over that with all", _without_low(fig01.PARTIAL, "test"), high=0.95
+                "test loss without low-IPR neurons, over that with all",
+                _without_low("test"),
+                high=0.95,
+                of=(_PARTIAL, fig01.PARTIAL),
             ),
-            Check("train loss, highest first, over the second half", _second_half("train"), low=1.0),
-            Check("test loss, highest first, over the second half", _second_half("test"), high=0.95),
+            Check("train loss, highest first, over the second half", _change("train", 0.5, 1), low=1.0, of=_PARTIAL),
+            Check("test loss, highest first, over the second half", _change("test", 0.5, 1), high=0.95, of=_PARTIAL),
             note="The test loss does fall, but by 2 % only (0.00533 to 0.00521, seed 0).",
         ),
         _claim(
@@ -202,18 +207,22 @@ EXPERIMENT = Experiment(
             "Appendix I.2, Figure 18(c)",
             "In Full Inversion losses only rise; the test loss stays where it is while the few low-IPR neurons go.",
             Check(
-                "largest fall of test loss over range, lowest first", _falls_back(fig01.FULL, LOWEST, "test"), high=0.05
+                "largest fall of test loss over range, lowest first", _falls_back(LOWEST, "test"), high=0.05, of=_FULL
             ),
-            Check("test loss moved by the low-IPR neurons, over range", _moves_at_first, high=0.05),
+            Check(
+                "test loss moved by the low-IPR neurons, over range", _moves_at_first, high=0.05, of=(_FULL, fig01.FULL)
+            ),
             Check(
                 "largest fall of train loss over range, highest first",
-                _falls_back(fig01.FULL, HIGHEST, "train"),
+                _falls_back(HIGHEST, "train"),
                 high=0.05,
+                of=_FULL,
             ),
             Check(
                 "largest fall of test loss over range, highest first",
-                _falls_back(fig01.FULL, HIGHEST, "test"),
+                _falls_back(HIGHEST, "test"),
                 high=0.05,
+                of=_FULL,
             ),
         ),
     ),

@@ -1,7 +1,5 @@
 """Figure 23: the logits of corrupted training examples in three phases."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from grokscope.arrays import Int64Array
@@ -14,7 +12,6 @@ from grokscope.experiments.tables import from_rows
 from grokscope.measure import LogitTable, logits_of, measure_logits
 from grokscope.plots.logits import draw_logits_of_networks
 from grokscope.result import RunResult
-from grokscope.spec import RunSpec
 
 _SHOWN = 4
 
@@ -61,42 +58,29 @@ def _corrupted_logits(result: RunResult) -> tuple[LogitTable, Int64Array]:
     return table, _two_labels(table)
 
 
-def _two_peaks(spec: RunSpec) -> Callable[[Evidence], float]:
+def _two_peaks(result: RunResult) -> float:
     """Of the corrupted examples, how many have the true and the drawn label as their two highest logits."""
-
-    def value(evidence: Evidence) -> float:
-        result = evidence.network(spec)
-        table, chosen = _corrupted_logits(result)
-        logits = logits_of(result.module(), table.pairs[chosen])  # [n, p]
-        highest = np.sort(np.argsort(logits, axis=1)[:, -2:], axis=1)  # [n, 2]
-        own = np.sort(np.stack([table.truth[chosen], table.label[chosen]], axis=1), axis=1)  # [n, 2]
-        return float((highest == own).all(axis=1).mean())
-
-    return value
+    table, chosen = _corrupted_logits(result)
+    logits = logits_of(result.module(), table.pairs[chosen])  # [n, p]
+    highest = np.sort(np.argsort(logits, axis=1)[:, -2:], axis=1)  # [n, 2]
+    own = np.sort(np.stack([table.truth[chosen], table.label[chosen]], axis=1), axis=1)  # [n, 2]
+    return float((highest == own).all(axis=1).mean())
 
 
-def _label_over_truth(spec: RunSpec) -> Callable[[Evidence], float]:
+def _label_over_truth(result: RunResult) -> float:
     """The mean logit of the drawn label over that of the true one, on corrupted examples."""
-
-    def value(evidence: Evidence) -> float:
-        table, chosen = _corrupted_logits(evidence.network(spec))
-        return float(table.logit_label[chosen].mean() / table.logit_truth[chosen].mean())
-
-    return value
+    table, chosen = _corrupted_logits(result)
+    return float(table.logit_label[chosen].mean() / table.logit_truth[chosen].mean())
 
 
-def _label_wins(spec: RunSpec) -> Callable[[Evidence], float]:
+def _label_wins(result: RunResult) -> float:
     """On how many corrupted examples the drawn label has the higher logit of the two."""
-
-    def value(evidence: Evidence) -> float:
-        table, chosen = _corrupted_logits(evidence.network(spec))
-        return float((table.logit_label[chosen] > table.logit_truth[chosen]).mean())
-
-    return value
+    table, chosen = _corrupted_logits(result)
+    return float((table.logit_label[chosen] > table.logit_truth[chosen]).mean())
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check) -> Claim:
-    return Claim(name, paper, statement, lambda scale: Needs(networks=tuple(fig01.specs()), seeds=3), checks)
+    return Claim(name, paper, statement, checks, beside=fig01.specs())
 
 
 EXPERIMENT = Experiment(
@@ -114,8 +98,9 @@ EXPERIMENT = Experiment(
             *(
                 Check(
                     f"examples where they are the top two, wd {spec.optimizer.weight_decay:g}",
-                    _two_peaks(spec),
+                    _two_peaks,
                     low=0.8,
+                    of=spec,
                 )
                 for spec in fig01.specs()
             ),
@@ -124,11 +109,11 @@ EXPERIMENT = Experiment(
             "peaks-decide-phase",
             "Appendix K, Figure 23",
             "The drawn label's logit is the higher of the two without weight decay, similar at 5 and suppressed at 15.",
-            Check("examples where the drawn label wins, wd 0", _label_wins(fig01.COEXISTENCE), low=0.8),
-            Check("examples where the drawn label wins, wd 5", _label_wins(fig01.PARTIAL), low=0.1, high=0.9),
-            Check("drawn over true logit, wd 5", _label_over_truth(fig01.PARTIAL), low=0.5, high=1.5),
-            Check("examples where the drawn label wins, wd 15", _label_wins(fig01.FULL), high=0.1),
-            Check("drawn over true logit, wd 15", _label_over_truth(fig01.FULL), high=0.5),
+            Check("examples where the drawn label wins, wd 0", _label_wins, low=0.8, of=fig01.COEXISTENCE),
+            Check("examples where the drawn label wins, wd 5", _label_wins, low=0.1, high=0.9, of=fig01.PARTIAL),
+            Check("drawn over true logit, wd 5", _label_over_truth, low=0.5, high=1.5, of=fig01.PARTIAL),
+            Check("examples where the drawn label wins, wd 15", _label_wins, high=0.1, of=fig01.FULL),
+            Check("drawn over true logit, wd 15", _label_over_truth, high=0.5, of=fig01.FULL),
         ),
     ),
 )

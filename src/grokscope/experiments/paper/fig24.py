@@ -6,12 +6,13 @@ from statistics import median
 
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.diagrams import drawing_of
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import Needs
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
 from grokscope.experiments.quantities.regions import panel_at
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
+from grokscope.sweeps.diagram import PhaseDiagram
 
 
 def needs(scale: Scale) -> Needs:
@@ -20,18 +21,22 @@ def needs(scale: Scale) -> Needs:
 
 
 def _median(
-    evidence: Evidence, weight_decay: float, phase: Phase, value: Callable[[float, float, float], float]
-) -> float:
+    weight_decay: float, phase: Phase, value: Callable[[float, float, float], float]
+) -> Callable[[PhaseDiagram], float]:
     """The median over the cells of a phase that were run; the value is of train accuracy, test accuracy and ξ."""
-    diagram = evidence.diagram(WEIGHT_DECAY)
-    corruptions = [float(str(xi)) for (xi,) in diagram.rows.points] if diagram.rows else []
-    values = [
-        value(cell.train_accuracy, cell.test_accuracy, xi)
-        for xi, row in zip(corruptions, panel_at(diagram, {"optimizer.weight_decay": weight_decay}).cells, strict=True)
-        for cell in row
-        if cell.outcome == phase and cell.train_accuracy is not None and cell.test_accuracy is not None
-    ]
-    return median(values) if values else math.nan
+
+    def measure(diagram: PhaseDiagram) -> float:
+        corruptions = [float(str(xi)) for (xi,) in diagram.rows.points] if diagram.rows else []
+        panel = panel_at(diagram, {"optimizer.weight_decay": weight_decay})
+        values = [
+            value(cell.train_accuracy, cell.test_accuracy, xi)
+            for xi, row in zip(corruptions, panel.cells, strict=True)
+            for cell in row
+            if cell.outcome == phase and cell.train_accuracy is not None and cell.test_accuracy is not None
+        ]
+        return median(values) if values else math.nan
+
+    return measure
 
 
 EXPERIMENT = Experiment(
@@ -46,17 +51,18 @@ EXPERIMENT = Experiment(
             "memorization-guesses",
             "Section 2, Figure 24",
             "Networks that memorise fit nearly all training labels and only guess on the test set.",
-            needs,
             (
                 Check(
                     "median train accuracy of Memorization at weight decay 0",
-                    lambda e: _median(e, 0, Phase.MEMORIZATION, lambda train, test, xi: train),
+                    _median(0, Phase.MEMORIZATION, lambda train, test, xi: train),
                     low=0.98,
+                    of=WEIGHT_DECAY,
                 ),
                 Check(
                     "median test accuracy of Memorization at weight decay 0",
-                    lambda e: _median(e, 0, Phase.MEMORIZATION, lambda train, test, xi: test),
+                    _median(0, Phase.MEMORIZATION, lambda train, test, xi: test),
                     high=0.05,
+                    of=WEIGHT_DECAY,
                 ),
             ),
         ),
@@ -64,17 +70,18 @@ EXPERIMENT = Experiment(
             "full-inversion-plateau",
             "Section 2, Figure 24",
             "In Full Inversion the train accuracy is the share of labels that are right, and the test accuracy is 1.",
-            needs,
             (
                 Check(
                     "median distance of train accuracy from 1 − ξ in Full Inversion at weight decay 15",
-                    lambda e: _median(e, 15, Phase.FULL_INVERSION, lambda train, test, xi: abs(train - (1 - xi))),
+                    _median(15, Phase.FULL_INVERSION, lambda train, test, xi: abs(train - (1 - xi))),
                     high=0.03,
+                    of=WEIGHT_DECAY,
                 ),
                 Check(
                     "median test accuracy of Full Inversion at weight decay 15",
-                    lambda e: _median(e, 15, Phase.FULL_INVERSION, lambda train, test, xi: test),
+                    _median(15, Phase.FULL_INVERSION, lambda train, test, xi: test),
                     low=0.99,
+                    of=WEIGHT_DECAY,
                 ),
             ),
         ),

@@ -2,11 +2,10 @@
 
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.diagrams import drawing_of
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import Needs
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay
-from grokscope.experiments.paper.fig03 import WEIGHT_DECAY as QUADRATIC
-from grokscope.experiments.quantities.regions import GENERALISING, INVERTING
+from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, larger_share
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
@@ -26,10 +25,7 @@ def needs(scale: Scale) -> Needs:
     return Needs(diagrams=(RELU,))
 
 
-def _difference(evidence: Evidence, weight_decay: float) -> float:
-    """By how much larger the share that generalises is with quadratic networks."""
-    quadratic, relu = with_decay(evidence, weight_decay), with_decay(evidence, weight_decay, RELU)
-    return quadratic.share(*GENERALISING) - relu.share(*GENERALISING)
+_SEEN = "The bounds were set after part of a trial with p = 47 at weight decays 0 and 5 had been seen."
 
 
 EXPERIMENT = Experiment(
@@ -43,52 +39,57 @@ EXPERIMENT = Experiment(
             "relu-weight-decay",
             "Appendix N, Figure 27",
             "Weight decay does to ReLU networks what it does to quadratic ones: more of them generalise and invert.",
-            needs,
             (
                 Check(
                     "share that generalises, weight decay 5 minus 0",
-                    lambda e: with_decay(e, 5, RELU).share(*GENERALISING) - with_decay(e, 0, RELU).share(*GENERALISING),
+                    larger_share(*GENERALISING),
                     low=0.03,
+                    of=(with_decay(5, RELU), with_decay(0, RELU)),
                 ),
                 Check(
                     "share of Inversion, weight decay 15 minus 0",
-                    lambda e: with_decay(e, 15, RELU).share(*INVERTING) - with_decay(e, 0, RELU).share(*INVERTING),
+                    larger_share(*INVERTING),
                     low=0.1,
+                    of=(with_decay(15, RELU), with_decay(0, RELU)),
                 ),
             ),
+            seen_before=_SEEN,
         ),
         Claim(
             "relu-no-forgetting",
             "Appendix N, Figure 27",
             "ReLU networks do not forget the rule, whatever the weight decay.",
-            needs,
             (
                 Check(
                     "largest share of Forgetting at any weight decay",
-                    lambda e: max(with_decay(e, decay, RELU).share(Phase.FORGETTING) for decay in DECAYS),
+                    lambda *panels: max(panel.share(Phase.FORGETTING) for panel in panels),
                     high=0.02,
+                    of=[with_decay(decay, RELU) for decay in DECAYS],
                 ),
             ),
+            seen_before=_SEEN,
         ),
         Claim(
             "relu-needs-more-regularisation",
             "Appendix N, Figure 27",
             "Without weight decay, or with the same moderate one, fewer ReLU networks generalise than quadratic ones.",
-            lambda scale: Needs(diagrams=(QUADRATIC, RELU)),
             (
                 Check(
                     "share that generalises at weight decay 0, quadratic minus ReLU",
-                    lambda e: _difference(e, 0),
+                    larger_share(*GENERALISING),
                     low=0.05,
+                    of=(with_decay(0), with_decay(0, RELU)),
                 ),
                 Check(
                     "share that generalises at weight decay 5, quadratic minus ReLU",
-                    lambda e: _difference(e, 5),
+                    larger_share(*GENERALISING),
                     low=0.03,
+                    of=(with_decay(5), with_decay(5, RELU)),
                 ),
             ),
             note="At the quick scale (p = 59, 5 × 5 cells) a single cell is 0.04, and one cell it is that a quadratic "
             "network without weight decay generalises in and one with ReLU does not.",
+            seen_before=_SEEN,
         ),
     ),
 )

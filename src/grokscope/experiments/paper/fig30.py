@@ -2,12 +2,12 @@
 
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.diagrams import drawing_of
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import Needs
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay
 from grokscope.experiments.paper.fig27 import BASE, RELU
 from grokscope.experiments.paper.fig29 import DECAYS, WIDTH
-from grokscope.experiments.quantities.regions import GENERALISING
+from grokscope.experiments.quantities.regions import GENERALISING, larger_share, share
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.sweeps.plan import Axis, Plan
@@ -24,10 +24,7 @@ def needs(scale: Scale) -> Needs:
     return Needs(diagrams=(WIDE,))
 
 
-def _gain(evidence: Evidence, *outcomes: str) -> float:
-    """By how much larger the share of some outcomes is in wide networks, at the larger weight decay."""
-    wide, usual = with_decay(evidence, DECAYS[-1], WIDE), with_decay(evidence, DECAYS[-1], RELU)
-    return wide.share(*outcomes) - usual.share(*outcomes)
+_WIDE, _USUAL = (with_decay(DECAYS[-1], plan) for plan in (WIDE, RELU))
 
 
 EXPERIMENT = Experiment(
@@ -41,22 +38,24 @@ EXPERIMENT = Experiment(
             "wide-relu-better",
             "Appendix O, Figure 30",
             "Wide ReLU networks generalise in much more of the plane, and hardly any is left of Confusion.",
-            lambda scale: Needs(diagrams=(RELU, WIDE)),
             (
                 Check(
                     f"share that generalises at weight decay {DECAYS[-1]}, wide minus usual width",
-                    lambda e: _gain(e, *GENERALISING),
+                    larger_share(*GENERALISING),
                     low=0.1,
+                    of=(_WIDE, _USUAL),
                 ),
                 Check(
                     f"share of Confusion at weight decay {DECAYS[-1]}, wide",
-                    lambda e: with_decay(e, DECAYS[-1], WIDE).share(Phase.CONFUSION),
+                    share(Phase.CONFUSION),
                     high=0.02,
+                    of=_WIDE,
                 ),
                 Check(
                     f"share of Confusion at weight decay {DECAYS[-1]}, wide minus usual width",
-                    lambda e: _gain(e, Phase.CONFUSION),
+                    larger_share(Phase.CONFUSION),
                     high=-0.05,
+                    of=(_WIDE, _USUAL),
                 ),
             ),
             note="At the quick scale (N = 900 in place of 5000, beside 300; 5 × 5 cells) both widths generalise in the "

@@ -1,15 +1,19 @@
 """Figure 31: phase diagrams of modular multiplication."""
 
+from collections.abc import Callable
+
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.diagrams import drawing_of
-from grokscope.experiments.evidence import Evidence, Needs
+from grokscope.experiments.evidence import Needs
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig01 import FULL
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY as ADDITION
 from grokscope.experiments.paper.fig03 import with_decay
-from grokscope.experiments.quantities.regions import GENERALISING, agreement
+from grokscope.experiments.quantities.curves import final
+from grokscope.experiments.quantities.regions import GENERALISING, Region, agreement
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_spectra
+from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Plan
 from grokscope.tasks import ModularTask, Operation
@@ -24,25 +28,34 @@ def needs(scale: Scale) -> Needs:
     return Needs(diagrams=(MULTIPLICATION,))
 
 
-def _agreement(evidence: Evidence) -> float:
+_BOTH = [panel for decay in DECAYS for panel in (with_decay(decay), with_decay(decay, MULTIPLICATION))]
+
+
+def _pairs(panels: tuple[Region, ...]) -> list[tuple[Region, Region]]:
+    """Addition and multiplication at each weight decay."""
+    return list(zip(panels[::2], panels[1::2], strict=True))
+
+
+def _agreement(*panels: Region) -> float:
     """The share of cells of all panels that end as with addition; all panels are of one size."""
-    panels = [(with_decay(evidence, decay), with_decay(evidence, decay, MULTIPLICATION)) for decay in DECAYS]
-    return sum(agreement(*pair) for pair in panels) / len(panels)
+    return sum(agreement(*pair) for pair in _pairs(panels)) / len(_pairs(panels))
 
 
-def _largest_difference(evidence: Evidence) -> float:
+def _largest_difference(*panels: Region) -> float:
     """Between the shares that generalise with addition and with multiplication, over the panels."""
-    pairs = [(with_decay(evidence, decay), with_decay(evidence, decay, MULTIPLICATION)) for decay in DECAYS]
-    return max(abs(plus.share(*GENERALISING) - times.share(*GENERALISING)) for plus, times in pairs)
+    return max(abs(plus.share(*GENERALISING) - times.share(*GENERALISING)) for plus, times in _pairs(panels))
 
 
-def _mean_ipr(evidence: Evidence, operation: Operation) -> float:
+def _mean_ipr(operation: Operation) -> Callable[[RunResult], float]:
     """With the waves of an operation."""
-    result = evidence.network(NETWORK)
-    task = ModularTask(operation=operation, modulus=result.spec.task.modulus)
-    spectra = neuron_spectra(result.spec.model, result.trained_weights(), task)
-    assert spectra is not None
-    return spectra.mean_ipr
+
+    def value(result: RunResult) -> float:
+        task = ModularTask(operation=operation, modulus=result.spec.task.modulus)
+        spectra = neuron_spectra(result.spec.model, result.trained_weights(), task)
+        assert spectra is not None
+        return spectra.mean_ipr
+
+    return value
 
 
 EXPERIMENT = Experiment(
@@ -56,28 +69,28 @@ EXPERIMENT = Experiment(
             "multiplication-same-phases",
             "Appendix P, Figure 31",
             "The phase diagrams of multiplication are those of addition.",
-            lambda scale: Needs(diagrams=(ADDITION, MULTIPLICATION)),
             (
-                Check("share of cells with the same phase", _agreement, low=0.85),
-                Check("largest difference of the shares that generalise", _largest_difference, high=0.05),
+                Check("share of cells with the same phase", _agreement, low=0.85, of=_BOTH),
+                Check("largest difference of the shares that generalise", _largest_difference, high=0.05, of=_BOTH),
             ),
         ),
         Claim(
             "multiplication-logarithmic-waves",
             "ours, on Appendix P",
             "Networks that multiply learn the same waves, in the discrete logarithm of the numbers.",
-            lambda scale: Needs(networks=(NETWORK,), seeds=3),
             (
-                Check("test accuracy", lambda e: e.network(NETWORK).final.test_accuracy, low=0.9),
+                Check("test accuracy", final("test_accuracy"), low=0.9, of=NETWORK),
                 Check(
                     "mean IPR in the order of the logarithm",
-                    lambda e: _mean_ipr(e, "multiply"),
+                    _mean_ipr("multiply"),
                     low=0.5,
+                    of=NETWORK,
                 ),
                 Check(
                     "mean IPR in the order of the numbers",
-                    lambda e: _mean_ipr(e, "add"),
+                    _mean_ipr("add"),
                     high=0.2,
+                    of=NETWORK,
                 ),
             ),
         ),

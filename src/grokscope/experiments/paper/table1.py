@@ -1,12 +1,11 @@
 """Table 1: what the phases are in words, each beside a network that is in it."""
 
-from collections.abc import Callable
-
 from grokscope.experiments.captions import settings
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01, fig08
+from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.phases import Phase
@@ -65,21 +64,15 @@ def setting_of(spec: RunSpec) -> str:
     return ", ".join(part.partition(".")[2].replace("_", " ") for part in parts) if "." in parts[0] else parts[0]
 
 
-def _corrupted(phase: Phase) -> Callable[[Evidence], float]:
-    return lambda evidence: evidence.network(NETWORKS[phase]).final.corrupted_accuracy
-
-
-def _test(phase: Phase) -> Callable[[Evidence], float]:
-    return lambda evidence: evidence.network(NETWORKS[phase]).final.test_accuracy
-
-
 def _checks() -> tuple[Check, ...]:
     checks = []
     for phase, (memorises, generalises) in _WORDS.items():
         low, high = _MEMORISES[memorises]
-        checks.append(Check(f"corrupted accuracy, {phase.label}", _corrupted(phase), low, high))
+        checks.append(
+            Check(f"corrupted accuracy, {phase.label}", final("corrupted_accuracy"), low, high, of=NETWORKS[phase])
+        )
         low, high = _GENERALISES[generalises]
-        checks.append(Check(f"test accuracy, {phase.label}", _test(phase), low, high))
+        checks.append(Check(f"test accuracy, {phase.label}", final("test_accuracy"), low, high, of=NETWORKS[phase]))
     return tuple(checks)
 
 
@@ -95,7 +88,6 @@ EXPERIMENT = Experiment(
             "phases-in-words",
             "Table 1",
             "Each phase memorises corrupted labels, and generalises, as its row of the table says.",
-            lambda scale: Needs(networks=tuple(NETWORKS.values()), seeds=3),
             _checks(),
             note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels: it fails at "
             "memorising all of them, as the text says, and not at memorising any, as the table does.",

@@ -14,6 +14,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.phases import Phase
 from grokscope.plots.tables import draw_table
+from grokscope.result import RunResult
 
 _DEFINITIONS = {  # test accuracy, train accuracy; the table has one column for the last two
     Phase.COEXISTENCE: ("≥ 0.90", "≥ 0.90"),
@@ -71,8 +72,8 @@ def in_one_column(corruptions: list[float]) -> float:
     return float(np.mean([columns_of_table(train, test, corruption) == 1 for corruption in corruptions]))
 
 
-def _is_in(phase: Phase) -> Callable[[Evidence], float]:
-    return lambda evidence: float(evidence.network(NETWORKS[phase]).phase is phase)
+def _is_in(phase: Phase) -> Callable[[RunResult], float]:
+    return lambda result: float(result.phase is phase)
 
 
 _ALL = [float(str(point[0])) for point in CORRUPTIONS.points]
@@ -89,23 +90,21 @@ EXPERIMENT = Experiment(
             "six-phases",
             "Section 2, Table 2",
             "There are networks in each of six phases.",
-            lambda scale: Needs(networks=tuple(NETWORKS.values()), seeds=3),
-            tuple(Check(f"is in {phase.label}", _is_in(phase), low=1) for phase in NETWORKS),
+            tuple(Check(f"is in {phase.label}", _is_in(phase), low=1, of=spec) for phase, spec in NETWORKS.items()),
         ),
         Claim(
             "phases-partition",
             "ours, on Table 2",
             "Every pair of train and test accuracies belongs to one column of the table and no other.",
-            lambda scale: Needs(),
             (
                 Check(
                     "accuracies in exactly one column, ξ ≥ 0.15",
-                    lambda _: in_one_column([xi for xi in _ALL if xi >= _OVERLAP_BELOW]),
+                    lambda: in_one_column([xi for xi in _ALL if xi >= _OVERLAP_BELOW]),
                     low=1,
                 ),
                 Check(
                     "accuracies in exactly one column, ξ < 0.15",
-                    lambda _: in_one_column([xi for xi in _ALL if xi < _OVERLAP_BELOW]),
+                    lambda: in_one_column([xi for xi in _ALL if xi < _OVERLAP_BELOW]),
                     low=1,
                 ),
             ),

@@ -1,49 +1,43 @@
-"""Networks of an experiment without their neurons of low, or of high, IPR."""
+"""Networks of an experiment without their neurons of low, or of high, IPR.
+
+Check("prunable neurons", lambda curves: curves[LOWEST].prunable, low=100, of=by_ipr(COEXISTENCE))
+"""
 
 import math
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
-from grokscope.experiments.evidence import Evidence
+from grokscope.arrays import Int64Array
+from grokscope.experiments.evidence import View
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import PruningCurve, pruning_curves, pruning_orders, random_order
 from grokscope.outputs import Table
+from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.store import Store
 
 LOWEST, HIGHEST = "lowest_ipr", "highest_ipr"
-_KEPT = 32  # several claims look at the same curves
 
 
-def by_ipr(evidence: Evidence, spec: RunSpec) -> dict[str, PruningCurve]:
+def by_ipr(spec: RunSpec) -> View:
     """The curves of a network for both orders: `LOWEST` and `HIGHEST` first."""
-    return _by_ipr(evidence.store.path, evidence.network(spec).run_id)
+    return View(spec, curves_by_ipr)
 
 
-@lru_cache(maxsize=_KEPT)
-def _by_ipr(store: Path, run_id: str) -> dict[str, PruningCurve]:
-    result = Store(store, create=False).load(run_id)
-    weights, task = result.trained_weights(), result.spec.task
-    orders = {
-        name: order for name, order in pruning_orders(result.spec.model, weights, task).items() if name in _ORDERS
-    }
-    curves = pruning_curves(
-        weights, result.spec.model, result.dataset(), list(orders.values()), result.spec.training.loss
-    )
-    return dict(zip(orders, curves, strict=True))
+def curves_by_ipr(result: RunResult) -> dict[str, PruningCurve]:
+    """The same of a network at hand."""
+    orders = pruning_orders(result.spec.model, result.trained_weights(), result.spec.task)
+    chosen = (LOWEST, HIGHEST)
+    return dict(zip(chosen, _curves(result, [orders[name] for name in chosen]), strict=True))
 
 
-_ORDERS = (LOWEST, HIGHEST)
-
-
-def at_random(evidence: Evidence, spec: RunSpec, orders: int = 5) -> list[PruningCurve]:
+def at_random(result: RunResult, orders: int = 5) -> list[PruningCurve]:
     """The curves of a network for some random orders."""
-    result = evidence.network(spec)
-    weights = result.trained_weights()
-    chosen = [random_order(len(weights["U"]), number) for number in range(orders)]
-    return pruning_curves(weights, result.spec.model, result.dataset(), chosen, result.spec.training.loss)
+    return _curves(result, [random_order(result.spec.model.neuron_count, number) for number in range(orders)])
+
+
+def _curves(result: RunResult, orders: list[Int64Array]) -> list[PruningCurve]:
+    spec = result.spec
+    return pruning_curves(result.trained_weights(), spec.model, result.dataset(), orders, spec.training.loss)
 
 
 def fraction_to_lose(curve: PruningCurve, quantity: str) -> float:

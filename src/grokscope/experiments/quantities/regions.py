@@ -9,7 +9,7 @@ Every cell counts the same, so all numbers make sense on a coarse grid as well a
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from grokscope.errors import GrokscopeError
@@ -58,6 +58,16 @@ class Region:
         return max(found, default=math.nan)
 
 
+def share(*outcomes: str) -> Callable[[Region], float]:
+    """For checks: the share of a region's cells with one of these outcomes."""
+    return lambda region: region.share(*outcomes)
+
+
+def larger_share(*outcomes: str) -> Callable[[Region, Region], float]:
+    """For checks: by how much the first region's share is larger than the second's."""
+    return lambda first, second: first.share(*outcomes) - second.share(*outcomes)
+
+
 def share_of(panels: Iterable[Panel], outcomes: Collection[str]) -> float:
     """The share of cells of several panels together, inferred ones included, with one of these outcomes."""
     return _share((cell.outcome for panel in panels for row in panel.cells for cell in row), outcomes)
@@ -69,9 +79,13 @@ def share_gain(more: Iterable[Panel], less: Iterable[Panel], outcomes: Collectio
     return shares[0] - shares[1] if any(shares) else math.nan
 
 
-def share_grown(diagram: PhaseDiagram, outcomes: Collection[str]) -> float:
-    """By how much the last panel of a diagram has a larger share of the outcomes than the first."""
-    return share_of(diagram.panels[-1:], outcomes) - share_of(diagram.panels[:1], outcomes)
+def share_grown(*outcomes: str) -> Callable[[PhaseDiagram], float]:
+    """For checks: by how much the last panel of a diagram has a larger share of the outcomes than the first."""
+
+    def value(diagram: PhaseDiagram) -> float:
+        return share_of(diagram.panels[-1:], outcomes) - share_of(diagram.panels[:1], outcomes)
+
+    return value
 
 
 def _share(found: Iterable[str | None], outcomes: Collection[str]) -> float:
@@ -103,7 +117,7 @@ def agreement(first: Region, second: Region) -> float:
 
 
 def share_of_these(first: Region, outcomes: Iterable[str], second: Region, then: Iterable[str]) -> float:
-    """Of the first one's cells with some outcomes, the share that are among others in the second; NaN if none are."""
+    """Where the first has one of these outcomes, the share of cells where the second has one of `then`; NaN if none."""
     wanted, allowed = set(outcomes), set(then)
     chosen = [there for here, there in _pairs(first, second) if here in wanted and there is not None]
     return sum(there in allowed for there in chosen) / len(chosen) if chosen else math.nan
