@@ -4,6 +4,7 @@ The extension is optional: without a C++ compiler the package installs all the s
 """
 
 import os
+from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
@@ -13,17 +14,6 @@ ParallelCompile(default=0).install()  # one job per core
 # level_plain comes first: of the standard library's inline functions, which every level compiles, the linker keeps the
 # first copy, and only this one runs on every CPU.
 SOURCES = ["level_plain.cpp", "module.cpp", "level_avx2.cpp", "level_avx512.cpp"]
-HEADERS = [
-    "trainer.hpp",
-    "level_includes.hpp",
-    "kernel.hpp",
-    "matmul.hpp",
-    "philox.hpp",
-    "deep.hpp",
-    "full_grid.hpp",
-    "peak.hpp",
-    "prefixes.hpp",
-]
 
 # No -ffast-math: a level gives the same results on every machine. Without errno and traps, square roots vectorise.
 FLAGS = ["-O3", "-falign-loops=32", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra"]
@@ -35,7 +25,7 @@ setup(
         Pybind11Extension(
             "grokscope._native",
             [f"native/{name}" for name in SOURCES],
-            depends=[f"native/{name}" for name in HEADERS],
+            depends=sorted(str(header) for header in Path("native").glob("*.hpp")),
             cxx_std=17,
             extra_compile_args=FLAGS + SANITIZE,
             extra_link_args=SANITIZE,

@@ -1,4 +1,4 @@
-// Part of LevelTrainer (kernel.hpp): two layers, quadratic activation, MSE, full batch.
+// Part of the training step (kernel.hpp): two layers, quadratic activation, MSE, full batch.
 //
 // The loss on the training set D is ½Σ_D‖f‖² − Σ_D f_y up to constants and a factor. Over the full grid of all p² pairs the
 // first part separates: its gradient needs products of N×N and p×N matrices but no loop over pairs. So for a training
@@ -11,206 +11,222 @@
 //     dA = 2A∘(ga W) + 2[(a W)∘s(B) + s((b W)∘B)] + 4 A[(WᵀW)∘(BᵀB)],  dB likewise
 //
 // The rounding error is relative to f instead of to the residual; tests compare whole runs with the direct form.
+#pragma once
 
-std::optional<Examples> complement_;
-Buffer a_, b_, ga_, gb_;                                  // [p, outputs_], plain rows
-Buffer aw_, bw_;                                          // a W and b W: as large as U
-Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]
-Rows gram_u_, gram_v_, gram_w_, mixed_;                   // [N, N]; of the symmetric gram_*, the upper half
+#include "part.hpp"
+
+namespace grokscope::LEVEL {
 
 // The pairs that are not in the training set, if going over them is less work than going over those that are.
-std::optional<Examples> find_complement() const {
-    if (config_.form == Form::direct || config_.depth > 2 || config_.activation != Activation::quadratic ||
-        config_.loss != Loss::mse || config_.norm != Norm::none || config_.dropout_threshold > 0 || config_.batch_size != 0)
+static std::optional<Examples> find_complement(const Config& config, const Examples& training) {
+    if (config.form == Form::direct || config.depth > 2 || config.activation != Activation::quadratic ||
+        config.loss != Loss::mse || config.norm != Norm::none || config.dropout_threshold > 0 || config.batch_size != 0)
         return std::nullopt;
-    std::vector<bool> present(size_t(p_ * p_));
-    for (uint32_t example : examples_) present[example] = true;
+    const long p = config.modulus;
+    std::vector<bool> present(size_t(p * p));
+    for (size_t i = 0; i < training.m.size(); i++) present[size_t(training.m[i] * p + training.n[i])] = true;
     Examples rest;
-    for (long example = 0; example < p_ * p_; example++)
-        if (!present[size_t(example)]) {
-            rest.m.push_back(int32_t(example / p_));
-            rest.n.push_back(int32_t(example % p_));
+    for (long place = 0; place < p * p; place++)
+        if (!present[size_t(place)]) {
+            rest.m.push_back(int32_t(place / p));
+            rest.n.push_back(int32_t(place % p));
             rest.label.push_back(0);
         }
-    if (rest.count() + training_.count() != p_ * p_) return std::nullopt;  // an example came twice
+    if (rest.count() + training.count() != p * p) return std::nullopt;  // an example came twice
     // Multiply-adds of the matrix products; the sparse part costs as much as a few columns of them.
-    const double n = double(training_.count()), N = double(config_.width), p = double(p_);
-    const double direct = 3 * n * N * p, by_complement = 3 * double(rest.count()) * N * p + 6 * N * N * p + 30 * n * N;
-    if (config_.form == Form::automatic && by_complement >= direct) return std::nullopt;
+    const double n = double(training.count()), N = double(config.width);
+    const double direct = 3 * n * N * double(p);
+    const double by_complement = (3 * double(rest.count()) * N + 6 * N * N) * double(p) + 30 * n * N;
+    if (config.form == Form::automatic && by_complement >= direct) return std::nullopt;
     return rest;
 }
 
-void allocate_full_grid() {
-    for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config_.width, width_);
-    for (Buffer* matrix : {&squares_, &products_, &plain_, &aw_, &bw_}) *matrix = Buffer(weights_.rows * width_);
-    for (Buffer* matrix : {&a_, &b_, &ga_, &gb_}) *matrix = Buffer(p_ * outputs_);
-    for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
-}
-
-double full_grid_gradient() {
-    const long N = config_.width;
-    const double n = double(training_.count());
-    float *u = weights_.u(), *v = weights_.v(), *w = weights_.w(), *dw = gradients_.w();
-    gram(u, gram_u_);
-    gram(v, gram_v_);
-    gram(w, gram_w_);
-    column_sums(u, column_u_);
-    column_sums(v, column_v_);
-    logits_of_squares(u, a_);
-    logits_of_squares(v, b_);
-    grid_sums(u, column_v_, a_, b_, ga_);
-    grid_sums(v, column_u_, b_, a_, gb_);
-    times_w(a_, aw_);
-    times_w(b_, bw_);
-    input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
-    input_gradient(v, u, bw_, aw_, gb_, column_u_, gram_u_, gradients_.v());
-    output_gradient(u, a_, ga_, column_v_);
-    output_gradient(v, b_, gb_, column_u_);
-    multiply_elements(gram_u_, gram_v_);
-    multiply(p_, N, N, left_matrix(w), mixed_.right(), matrix_product(dw), true);
-
-    for (long start = 0; start < complement_->count(); start += BLOCK_ROWS) {
-        const long rows = std::min(BLOCK_ROWS, complement_->count() - start);
-        compute_hidden(*complement_, start, rows, 0, true);
-        compute_logits(rows, hidden_);
-        for (long i = 0; i < rows * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
-        backpropagate(*complement_, start, rows, hidden_, 0);
+class FullGrid : Part {
+public:
+    // `transposed_w` is Wᵀ as the output layer keeps it.
+    FullGrid(const Config& config, Parameters& weights, Parameters& gradients, const Buffer& transposed_w)
+        : Part(config, weights, gradients), transposed_w_(transposed_w) {
+        for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config.width, width_);
+        for (Buffer* matrix : {&squares_, &products_, &plain_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
+        for (Buffer* matrix : {&a_, &b_, &ga_, &gb_}) *matrix = Buffer(p_ * outputs_);
+        for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
     }
-    // ½Σ‖f‖² is of degree two in W, and Σ f_y of degree one: their values are inner products of W with their gradients.
-    const double quadratic = inner_product(w, dw);
-    add_linear_part();
-    const double linear = inner_product(w, dw) - quadratic;
 
-    const float factor = float(2 / (n * double(p_)));
-    for (long i = 0; i < gradients_.values.size(); i++) gradients_.values.data()[i] *= factor;
-    return (quadratic + 2 * linear + n) / (n * double(p_));
-}
+    // The gradient of ½Σ‖f‖² over all pairs.
+    void add_all_pairs() {
+        const long N = config_.width;
+        float *u = weights_.u(), *v = weights_.v(), *w = weights_.w();
+        gram(u, gram_u_);
+        gram(v, gram_v_);
+        gram(w, gram_w_);
+        column_sums(u, column_u_);
+        column_sums(v, column_v_);
+        logits_of_squares(u, a_);
+        logits_of_squares(v, b_);
+        grid_sums(u, column_v_, a_, b_, ga_);
+        grid_sums(v, column_u_, b_, a_, gb_);
+        times_w(a_, aw_);
+        times_w(b_, bw_);
+        input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
+        input_gradient(v, u, bw_, aw_, gb_, column_u_, gram_u_, gradients_.v());
+        output_gradient(u, a_, ga_, column_v_);
+        output_gradient(v, b_, gb_, column_u_);
+        multiply_elements(gram_u_, gram_v_);
+        multiply(p_, N, N, left_matrix(w), mixed_.right(), matrix_product(gradients_.w()), true);
+    }
 
-// XᵀX, as far as the panels on the diagonal. The left factor is read across panels, so it is a copy in plain rows.
-void gram(const float* x, Rows& out) {
-    for (long i = 0; i < p_; i++)
+    // The gradient of ½Σ_D‖f‖² is there: adds the second part, and makes it the gradient of the loss. Returns the loss.
+    double finish(const Examples& training) {
+        const double n = double(training.count());
+        const float *w = weights_.w(), *dw = gradients_.w();
+        // ½Σ‖f‖² is of degree two in W, and Σ f_y of degree one: their values are inner products of W with their
+        // gradients.
+        const double quadratic = inner_product(w, dw);
+        add_linear_part(training);
+        const double linear = inner_product(w, dw) - quadratic;
+
+        const float factor = float(2 / (n * double(p_)));
+        for (long i = 0; i < gradients_.values.size(); i++) gradients_.values.data()[i] *= factor;
+        return (quadratic + 2 * linear + n) / (n * double(p_));
+    }
+
+private:
+    // XᵀX, as far as the panels on the diagonal. The left factor is read across panels, so it is a copy in plain rows.
+    void gram(const float* x, Rows& out) {
+        for (long i = 0; i < p_; i++)
+            for (long k = 0; k < width_; k += PANEL)
+                std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * width_ + k);
+        const Left transposed{plain_.data(), 1, width_, PANEL * width_};
         for (long k = 0; k < width_; k += PANEL)
-            std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * width_ + k);
-    const Left transposed{plain_.data(), 1, width_, PANEL * width_};
-    for (long k = 0; k < width_; k += PANEL)
-        multiply(std::min(k + PANEL, config_.width), PANEL, p_, transposed, {x + k / PANEL * matrix_panel_, PANEL, 0},
-                 {out.at(0, k), PANEL, 0}, false);
-}
-
-// mixed_ = 4 X∘Y, both halves, of symmetric X and Y that have the upper one.
-void multiply_elements(Rows& x, Rows& y) {
-    for (long k = 0; k < width_; k += PANEL) {
-        const long rows = std::min(k + PANEL, config_.width);
-        float *out = mixed_.at(0, k), *left = x.at(0, k), *right = y.at(0, k);
-        for (long i = 0; i < rows * PANEL; i++) out[i] = 4 * left[i] * right[i];
-        for (long above = 0; above < k; above += PANEL)
-            transpose_block(mixed_.at(above, k), PANEL, std::min(PANEL, config_.width - k), mixed_.at(k, above));
+            multiply(std::min(k + PANEL, config_.width), PANEL, p_, transposed,
+                     {x + k / PANEL * matrix_panel_, PANEL, 0}, {out.at(0, k), PANEL, 0}, false);
     }
-}
 
-// `visit(place, column)` for all weights of a matrix, panel by panel, row by row.
-template <typename Visit>
-void for_each_weight(Visit visit) const {
-    for (long k = 0; k < width_; k += PANEL)
-        for (long row = 0; row < p_; row++)
-            for (long at = 0; at < PANEL; at++) visit(k / PANEL * matrix_panel_ + row * PANEL + at, k + at);
-}
-
-void column_sums(const float* x, Buffer& out) {
-    out.clear();
-    float* sums = out.data();
-    for_each_weight([&](long i, long column) { sums[column] += x[i]; });
-}
-
-// (X∘X)Wᵀ
-void logits_of_squares(const float* x, Buffer& out) {
-    square(x);
-    times_transposed_w(squares_, out);
-}
-
-void square(const float* x) {
-    for (long i = 0; i < squares_.size(); i++) squares_.data()[i] = x[i] * x[i];
-}
-
-void times_transposed_w(Buffer& x, Buffer& out) {
-    multiply(p_, p_, config_.width, left_matrix(x.data()), {transposed_w_.data(), PANEL, width_ * PANEL},
-             {out.data(), outputs_, PANEL}, false);
-}
-
-// p·own + s(other) + 2 (X∘columns)Wᵀ
-void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buffer& out) {
-    float *product = products_.data(), *column = columns.data();
-    for_each_weight([&](long i, long k) { product[i] = 2 * x[i] * column[k]; });
-    times_transposed_w(products_, out);
-    for (long q = 0; q < p_; q++) {
-        float total = 0;
-        for (long i = 0; i < p_; i++) total += other.data()[i * outputs_ + q];
-        for (long i = 0; i < p_; i++) out.data()[i * outputs_ + q] += float(p_) * own.data()[i * outputs_ + q] + total;
-    }
-}
-
-void times_w(Buffer& left, Buffer& out) {
-    multiply(p_, config_.width, p_, left_logits(left), right_matrix(weights_.w()), matrix_product(out.data()), false);
-}
-
-// 2X∘(sums W) + 2[(own W)∘columns + s((other W)∘Y)] + 4 X[(WᵀW)∘(YᵀY)]
-void input_gradient(float* x, const float* y, Buffer& own_w, Buffer& other_w, Buffer& sums, Buffer& columns, Rows& gram_y,
-                    float* out) {
-    const float *own = own_w.data(), *other = other_w.data(), *column = columns.data(), *product = products_.data();
-    std::vector<float> shared_sums(static_cast<size_t>(width_));
-    float* shared = shared_sums.data();
-    for_each_weight([&](long i, long k) { shared[k] += other[i] * y[i]; });
-    times_w(sums, products_);
-    for_each_weight([&](long i, long k) { out[i] += 2 * (x[i] * product[i] + own[i] * column[k] + shared[k]); });
-    multiply_elements(gram_w_, gram_y);
-    multiply(p_, config_.width, config_.width, left_matrix(x), mixed_.right(), matrix_product(out), true);
-}
-
-// dW += sumsᵀ(X∘X) + 2(ownᵀX)∘columns
-void output_gradient(const float* x, Buffer& own, Buffer& sums, Buffer& columns) {
-    const long N = config_.width;
-    float *dw = gradients_.w(), *product = products_.data(), *column = columns.data();
-    square(x);
-    multiply(p_, N, p_, left_transposed(sums), right_matrix(squares_.data()), matrix_product(dw), true);
-    multiply(p_, N, p_, left_transposed(own), right_matrix(x), matrix_product(product), false);
-    for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
-}
-
-// −Σ_D f_y: each training row involves only its label's row of W. The rows are sorted by m: what belongs to m stays in
-// registers.
-void add_linear_part() {
-    for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
-        const float *u = weights_.u() + panel, *v = weights_.v() + panel, *w = weights_.w() + panel;
-        float *du = gradients_.u() + panel, *dv = gradients_.v() + panel, *dw = gradients_.w() + panel;
-        const int32_t *ms = training_.m.data(), *ns = training_.n.data(), *labels = training_.label.data();
-        for (long row = 0, count = training_.count(); row < count;) {
-            const int32_t m = ms[row];
-            Vector own[TILE_VECTORS], sums[TILE_VECTORS] = {};
-            for (int i = 0; i < TILE_VECTORS; i++) own[i] = load(u + m * PANEL + i * VECTOR_FLOATS);
-            for (; row < count && ms[row] == m; row++) {
-                const float *other = v + ns[row] * PANEL, *output = w + labels[row] * PANEL;
-                float *dother = dv + ns[row] * PANEL, *doutput = dw + labels[row] * PANEL;
-#pragma GCC unroll 8
-                for (int i = 0; i < TILE_VECTORS; i++) {
-                    const long at = i * VECTOR_FLOATS;
-                    const Vector z = own[i] + load(other + at), dz = -2 * z * load(output + at);
-                    sums[i] += dz;
-                    add(dother + at, dz);
-                    add(doutput + at, -z * z);
-                }
-            }
-            for (int i = 0; i < TILE_VECTORS; i++) add(du + m * PANEL + i * VECTOR_FLOATS, sums[i]);
+    // mixed_ = 4 X∘Y, both halves, of symmetric X and Y that have the upper one.
+    void multiply_elements(Rows& x, Rows& y) {
+        for (long k = 0; k < width_; k += PANEL) {
+            const long rows = std::min(k + PANEL, config_.width);
+            float *out = mixed_.at(0, k), *left = x.at(0, k), *right = y.at(0, k);
+            for (long i = 0; i < rows * PANEL; i++) out[i] = 4 * left[i] * right[i];
+            for (long above = 0; above < k; above += PANEL)
+                transpose_block(mixed_.at(above, k), PANEL, std::min(PANEL, config_.width - k), mixed_.at(k, above));
         }
     }
-}
 
-double inner_product(const float* x, const float* y) const {
-    double total = 0;
-    for (long k = 0; k < width_; k += PANEL) {
-        Vector sums{};
-        for (long i = k / PANEL * matrix_panel_; i < k / PANEL * matrix_panel_ + p_ * PANEL; i += VECTOR_FLOATS)
-            sums += load(x + i) * load(y + i);
-        total += sum(sums);
+    // `visit(place, column)` for all weights of a matrix, panel by panel, row by row.
+    template <typename Visit>
+    void for_each_weight(Visit visit) const {
+        for (long k = 0; k < width_; k += PANEL)
+            for (long row = 0; row < p_; row++)
+                for (long at = 0; at < PANEL; at++) visit(k / PANEL * matrix_panel_ + row * PANEL + at, k + at);
     }
-    return total;
-}
+
+    void column_sums(const float* x, Buffer& out) {
+        out.clear();
+        float* sums = out.data();
+        for_each_weight([&](long i, long column) { sums[column] += x[i]; });
+    }
+
+    // (X∘X)Wᵀ
+    void logits_of_squares(const float* x, Buffer& out) {
+        square(x);
+        times_transposed_w(squares_, out);
+    }
+
+    void square(const float* x) {
+        for (long i = 0; i < squares_.size(); i++) squares_.data()[i] = x[i] * x[i];
+    }
+
+    void times_transposed_w(Buffer& x, Buffer& out) {
+        multiply(p_, p_, config_.width, left_matrix(x.data()), {transposed_w_.data(), PANEL, width_ * PANEL},
+                 {out.data(), outputs_, PANEL}, false);
+    }
+
+    // p·own + s(other) + 2 (X∘columns)Wᵀ
+    void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buffer& out) {
+        float *product = products_.data(), *column = columns.data();
+        for_each_weight([&](long i, long k) { product[i] = 2 * x[i] * column[k]; });
+        times_transposed_w(products_, out);
+        for (long q = 0; q < p_; q++) {
+            float total = 0;
+            for (long i = 0; i < p_; i++) total += other.data()[i * outputs_ + q];
+            for (long i = 0; i < p_; i++)
+                out.data()[i * outputs_ + q] += float(p_) * own.data()[i * outputs_ + q] + total;
+        }
+    }
+
+    void times_w(Buffer& left, Buffer& out) {
+        multiply(p_, config_.width, p_, left_logits(left), right_matrix(weights_.w()), matrix_product(out.data()),
+                 false);
+    }
+
+    // 2X∘(sums W) + 2[(own W)∘columns + s((other W)∘Y)] + 4 X[(WᵀW)∘(YᵀY)]
+    void input_gradient(float* x, const float* y, Buffer& own_w, Buffer& other_w, Buffer& sums, Buffer& columns,
+                        Rows& gram_y, float* out) {
+        const float *own = own_w.data(), *other = other_w.data(), *column = columns.data(), *product = products_.data();
+        std::vector<float> shared_sums(static_cast<size_t>(width_));
+        float* shared = shared_sums.data();
+        for_each_weight([&](long i, long k) { shared[k] += other[i] * y[i]; });
+        times_w(sums, products_);
+        for_each_weight([&](long i, long k) { out[i] += 2 * (x[i] * product[i] + own[i] * column[k] + shared[k]); });
+        multiply_elements(gram_w_, gram_y);
+        multiply(p_, config_.width, config_.width, left_matrix(x), mixed_.right(), matrix_product(out), true);
+    }
+
+    // dW += sumsᵀ(X∘X) + 2(ownᵀX)∘columns
+    void output_gradient(const float* x, Buffer& own, Buffer& sums, Buffer& columns) {
+        const long N = config_.width;
+        float *dw = gradients_.w(), *product = products_.data(), *column = columns.data();
+        square(x);
+        multiply(p_, N, p_, left_transposed(sums), right_matrix(squares_.data()), matrix_product(dw), true);
+        multiply(p_, N, p_, left_transposed(own), right_matrix(x), matrix_product(product), false);
+        for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
+    }
+
+    // −Σ_D f_y: each training row involves only its label's row of W. The rows are sorted by m: what belongs to m stays in
+    // registers.
+    void add_linear_part(const Examples& training) {
+        for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
+            const float *u = weights_.u() + panel, *v = weights_.v() + panel, *w = weights_.w() + panel;
+            float *du = gradients_.u() + panel, *dv = gradients_.v() + panel, *dw = gradients_.w() + panel;
+            const int32_t *ms = training.m.data(), *ns = training.n.data(), *labels = training.label.data();
+            for (long row = 0, count = training.count(); row < count;) {
+                const int32_t m = ms[row];
+                Vector own[TILE_VECTORS], sums[TILE_VECTORS] = {};
+                for (int i = 0; i < TILE_VECTORS; i++) own[i] = load(u + m * PANEL + i * VECTOR_FLOATS);
+                for (; row < count && ms[row] == m; row++) {
+                    const float *other = v + ns[row] * PANEL, *output = w + labels[row] * PANEL;
+                    float *dother = dv + ns[row] * PANEL, *doutput = dw + labels[row] * PANEL;
+#pragma GCC unroll 8
+                    for (int i = 0; i < TILE_VECTORS; i++) {
+                        const long at = i * VECTOR_FLOATS;
+                        const Vector z = own[i] + load(other + at), dz = -2 * z * load(output + at);
+                        sums[i] += dz;
+                        add(dother + at, dz);
+                        add(doutput + at, -z * z);
+                    }
+                }
+                for (int i = 0; i < TILE_VECTORS; i++) add(du + m * PANEL + i * VECTOR_FLOATS, sums[i]);
+            }
+        }
+    }
+
+    double inner_product(const float* x, const float* y) const {
+        double total = 0;
+        for (long k = 0; k < width_; k += PANEL) {
+            Vector sums{};
+            for (long i = k / PANEL * matrix_panel_; i < k / PANEL * matrix_panel_ + p_ * PANEL; i += VECTOR_FLOATS)
+                sums += load(x + i) * load(y + i);
+            total += sum(sums);
+        }
+        return total;
+    }
+
+    const Buffer& transposed_w_;
+    Buffer a_, b_, ga_, gb_;                                   // [p, outputs_], plain rows
+    Buffer aw_, bw_;                                           // a W and b W: as large as U
+    Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]
+    Rows gram_u_, gram_v_, gram_w_, mixed_;                    // [N, N]; of the symmetric gram_*, the upper half
+};
+
+}  // namespace grokscope::LEVEL

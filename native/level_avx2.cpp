@@ -8,16 +8,16 @@
 #else
 #pragma GCC target("avx2,fma")
 #endif
+#define LEVEL avx2
 #define VECTOR_FLOATS 8
 #define TILE_ROWS 4
 #define TILE_VECTORS 3
 
-namespace grokscope {
-namespace avx2 {
 #include "kernel.hpp"
 #include "peak.hpp"
 #include "prefixes.hpp"
-}
+
+namespace grokscope {
 
 double fma_peak_avx2(double seconds) { return avx2::fma_peak(seconds); }
 void evaluate_prefixes_avx2(const PrefixTask& task) { avx2::evaluate_prefixes(task); }
@@ -25,6 +25,7 @@ void evaluate_prefixes_avx2(const PrefixTask& task) { avx2::evaluate_prefixes(ta
 std::unique_ptr<Trainer> make_trainer_avx2(const Config& config, const Examples& training) {
     return std::make_unique<avx2::LevelTrainer>(config, training);
 }
+
 }  // namespace grokscope
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -8,16 +8,16 @@
 #else
 #pragma GCC target("avx512f,avx512dq,avx512vl,avx512bw,fma")
 #endif
+#define LEVEL avx512
 #define VECTOR_FLOATS 16
 #define TILE_ROWS 12
 #define TILE_VECTORS 2
 
-namespace grokscope {
-namespace avx512 {
 #include "kernel.hpp"
 #include "peak.hpp"
 #include "prefixes.hpp"
-}
+
+namespace grokscope {
 
 double fma_peak_avx512(double seconds) { return avx512::fma_peak(seconds); }
 void evaluate_prefixes_avx512(const PrefixTask& task) { avx512::evaluate_prefixes(task); }
@@ -25,6 +25,7 @@ void evaluate_prefixes_avx512(const PrefixTask& task) { avx512::evaluate_prefixe
 std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Examples& training) {
     return std::make_unique<avx512::LevelTrainer>(config, training);
 }
+
 }  // namespace grokscope
 #if defined(__clang__)
 #pragma clang attribute pop

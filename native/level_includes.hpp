@@ -1,4 +1,5 @@
-// Everything from outside that the kernel uses; included before a level chooses its instructions.
+// Everything from outside that the kernel uses; included before a level chooses its instructions. The kernel's headers
+// include nothing else from outside: it would be compiled for that level, and might be the copy that all of them run.
 #pragma once
 
 #include <algorithm>

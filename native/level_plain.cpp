@@ -1,16 +1,10 @@
-// The kernel for any CPU: four floats at a time, which is SSE2 on x86-64 and NEON on ARM.
-#include "level_includes.hpp"
-
-#define VECTOR_FLOATS 4
-#define TILE_ROWS 6
-#define TILE_VECTORS 2
-
-namespace grokscope {
-namespace plain {
+// The kernel for any CPU: four floats at a time, which is SSE2 on x86-64 and NEON on ARM. It is what vectors.hpp chooses
+// by itself.
 #include "kernel.hpp"
 #include "peak.hpp"
 #include "prefixes.hpp"
-}
+
+namespace grokscope {
 
 double fma_peak_plain(double seconds) { return plain::fma_peak(seconds); }
 void evaluate_prefixes_plain(const PrefixTask& task) { plain::evaluate_prefixes(task); }
@@ -18,4 +12,5 @@ void evaluate_prefixes_plain(const PrefixTask& task) { plain::evaluate_prefixes(
 std::unique_ptr<Trainer> make_trainer_plain(const Config& config, const Examples& training) {
     return std::make_unique<plain::LevelTrainer>(config, training);
 }
+
 }  // namespace grokscope

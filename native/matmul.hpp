@@ -1,18 +1,9 @@
-// One matrix product, blocked for registers and the first cache. Included once per instruction level: the includer
-// defines VECTOR_FLOATS, TILE_ROWS and TILE_VECTORS, and this file uses them through GCC's and Clang's vector types.
+// One matrix product, blocked for registers and the first cache.
+#pragma once
 
-typedef float Vector __attribute__((vector_size(VECTOR_FLOATS * 4)));
-typedef float LooseVector __attribute__((vector_size(VECTOR_FLOATS * 4), aligned(4), may_alias));
+#include "vectors.hpp"
 
-static inline Vector load(const float* pointer) { return *reinterpret_cast<const LooseVector*>(pointer); }
-static inline void store(float* pointer, Vector value) { *reinterpret_cast<LooseVector*>(pointer) = value; }
-static inline float sum(Vector value) {
-    float total = 0;
-    for (int i = 0; i < VECTOR_FLOATS; i++) total += value[i];
-    return total;
-}
-
-constexpr long PANEL = TILE_VECTORS * VECTOR_FLOATS;  // columns that a tile works on at once
+namespace grokscope::LEVEL {
 
 // The left factor A [rows, depth]: element (i, k) lies at data + i·row + (k / PANEL)·group + (k % PANEL)·column. A matrix in
 // panels, its transpose, and a plain matrix are all of this form.
@@ -112,3 +103,5 @@ static void multiply(long rows, long columns, long depth, Left a, Right b, Produ
         }
     }
 }
+
+}  // namespace grokscope::LEVEL

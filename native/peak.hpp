@@ -1,4 +1,9 @@
-// The limit that the kernel is measured against: multiply-adds that touch no memory. Included once per level.
+// The limit that the kernel is measured against: multiply-adds that touch no memory.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace grokscope::LEVEL {
 
 static double fma_peak(double seconds) {
     constexpr int CHAINS = 12;  // more than a core has in flight, few enough for 16 registers
@@ -23,3 +28,5 @@ static double fma_peak(double seconds) {
     (void)keep;
     return operations / elapsed / 1e9;
 }
+
+}  // namespace grokscope::LEVEL

@@ -1,5 +1,11 @@
 // The random numbers of a run: the same Philox4x32-10, keyed the same way, as src/grokscope/randomness.py, where
-// the meaning of the counters is written down. Included once per instruction level, so that its loops use the level's vectors.
+// the meaning of the counters is written down. Compiled once per instruction level, so that its loops use the level's
+// vectors.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace grokscope::LEVEL {
 
 constexpr uint32_t STREAM_BATCHES = 3, STREAM_DROPOUT = 4;
 
@@ -59,3 +65,5 @@ static std::vector<int32_t> epoch_order(const std::vector<uint32_t>& examples, u
     for (size_t i = 0; i < keys.size(); i++) order[i] = keys[i].second;
     return order;
 }
+
+}  // namespace grokscope::LEVEL

@@ -1,4 +1,4 @@
-// Every prefix of a pruning order at once. Included once per level, after kernel.hpp.
+// Every prefix of a pruning order at once.
 //
 // Neuron k adds W_k h_k to the logits of a row, so a network with one neuron more is a rank-one update away. Rows go in blocks
 // whose logits stay in the first cache while all neurons are added to them, the last of the order first: that starts
@@ -10,6 +10,12 @@
 //     logits = (Σ W_k γ_k h_k − μ Σ W_k γ_k) / σ + Σ W_k β_k
 //
 // and it is the sums that grow by one neuron at a time.
+#pragma once
+
+#include "floats.hpp"
+#include "norms.hpp"
+
+namespace grokscope::LEVEL {
 
 constexpr int PREFIX_VECTORS = 2;  // more than one, because a row's maximum waits for itself; few enough for the registers
 constexpr long PREFIX_ROWS = PREFIX_VECTORS * VECTOR_FLOATS;
@@ -156,3 +162,5 @@ static void evaluate_prefixes(const PrefixTask& task) {
     else
         evaluate_blocks<false>(task);
 }
+
+}  // namespace grokscope::LEVEL

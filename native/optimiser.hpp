@@ -1,0 +1,42 @@
+// Part of the training step (kernel.hpp): AdamW, Adam and SGD with momentum, as torch has them.
+#pragma once
+
+#include "vectors.hpp"
+
+namespace grokscope::LEVEL {
+
+// `step` counts from 1. SGD keeps its momentum in `firsts`.
+static void optimise(const Config& config, long step, const Parameters& gradients, Parameters& weights,
+                     Parameters& firsts, Parameters& seconds) {
+    const long size = weights.values.size();
+    float* __restrict w = weights.values.data();
+    float* __restrict first = firsts.values.data();
+    float* __restrict second = seconds.values.data();
+    const float* __restrict gradient = gradients.values.data();
+    const float rate = float(config.learning_rate), decay = float(config.weight_decay);
+    if (config.optimizer == Optimizer::sgd) {
+        const float momentum = float(config.momentum);
+        for (long i = 0; i < size; i++) {
+            first[i] = momentum * first[i] + (gradient[i] + decay * w[i]);
+            w[i] -= rate * first[i];
+        }
+        return;
+    }
+    const bool decoupled = config.optimizer == Optimizer::adamw;
+    const float keep = decoupled ? float(1 - config.learning_rate * config.weight_decay) : 1.0f;
+    const float coupled = decoupled ? 0.0f : decay;
+    const float rest1 = float(1 - config.beta1), rest2 = float(1 - config.beta2), beta2 = float(config.beta2);
+    const float size1 = float(config.learning_rate / (1 - std::pow(config.beta1, double(step))));
+    const float root2 = float(1 / std::sqrt(1 - std::pow(config.beta2, double(step))));
+    const float epsilon = float(config.epsilon);
+    for (long i = 0; i < size; i++) {
+        const float g = gradient[i] + coupled * w[i];
+        const float mean = first[i] + rest1 * (g - first[i]);
+        const float square = beta2 * second[i] + rest2 * (g * g);
+        first[i] = mean;
+        second[i] = square;
+        w[i] = keep * w[i] - size1 * mean / (std::sqrt(square) * root2 + epsilon);
+    }
+}
+
+}  // namespace grokscope::LEVEL

@@ -1,0 +1,111 @@
+// Part of the training step (kernel.hpp): the output layer F = Y · Wᵀ, and the loss.
+#pragma once
+
+#include "floats.hpp"
+#include "part.hpp"
+
+namespace grokscope::LEVEL {
+
+class OutputLayer : Part {
+public:
+    OutputLayer(const Config& config, Parameters& weights, Parameters& gradients)
+        : Part(config, weights, gradients), logits_(BLOCK_ROWS * outputs_), transposed_w_(width_ * outputs_) {}
+
+    // Wᵀ in panels of labels, which is what the product of the way forward reads.
+    const Buffer& transposed_w() const { return transposed_w_; }
+    void transpose_weights() { transpose(weights_.w(), p_, {transposed_w_.data(), PANEL, width_ * PANEL}); }
+
+    void forward(long rows, Rows& inputs) {
+        // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
+        const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
+        multiply(rows, columns, config_.width, inputs.left(), {transposed_w_.data(), PANEL, width_ * PANEL},
+                 {logits_.data(), outputs_, PANEL}, false);
+        for (long q = columns; q < p_; q++) {
+            long row = 0;
+            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q);
+            for (; row < rows; row++) logit_column<1>(inputs, row, q);
+        }
+    }
+
+    // The predicted label of a row, and its loss. Its logits are used up.
+    std::pair<long, double> evaluate(long row, long label) {
+        float *f = logits(row), total;
+        const long predicted = std::max_element(f, f + p_) - f;
+        return {predicted, row_loss(f, label, f, total)};
+    }
+
+    // Turns a row of logits into ∂loss/∂logits, and gives its loss. `count` is the number of rows of the whole step.
+    double residual(long row, long label, long count) {
+        float *f = logits(row), total = 1;
+        const double loss = row_loss(f, label, f, total);
+        const float factor = config_.loss == Loss::mse ? float(2 / (double(count) * double(p_)))
+                                                       : float(1 / (double(total) * double(count)));
+        for (long q = 0; q < p_; q++) f[q] *= factor;
+        f[label] -= config_.loss == Loss::mse ? factor : float(1 / double(count));
+        return loss;
+    }
+
+    // Turns logits into the residual of −½‖f‖² instead, which takes pairs out of the full grid.
+    void negate(long rows) {
+        for (long i = 0; i < rows * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
+    }
+
+    // dW += rᵀ·Y and dY = r·W for the panel of neuron k, now that the logits have become r. dY goes to the first
+    // `columns` of `upstream`.
+    void backward(long rows, Rows& inputs, long k, float* upstream, long columns) {
+        const long panel = k / PANEL * matrix_panel_;
+        multiply(p_, std::min(PANEL, config_.width - k), rows, left_transposed(logits_), {inputs.at(0, k), PANEL, 0},
+                 {gradients_.w() + panel, PANEL, 0}, true);
+        multiply(rows, columns, p_, left_logits(logits_), {weights_.w() + panel, PANEL, 0}, {upstream, PANEL, 0},
+                 false);
+    }
+
+private:
+    float* logits(long row) { return logits_.data() + row * outputs_; }
+
+    template <int COUNT>
+    void logit_column(Rows& inputs, long row, long q) {
+        Vector sums[COUNT] = {};
+        for (long k = 0; k < width_; k += PANEL) {
+            const float *w = weights_.w() + k / PANEL * matrix_panel_ + q * PANEL, *y = inputs.at(row, k);
+#pragma GCC unroll 8
+            for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
+#pragma GCC unroll 4
+                for (int i = 0; i < COUNT; i++) sums[i] += load(w + at) * load(y + i * PANEL + at);
+        }
+        for (int i = 0; i < COUNT; i++) logits_.data()[(row + i) * outputs_ + q] = sum(sums[i]);
+    }
+
+    // The loss of a row of logits. With cross-entropy, `powers` is left with exp(f − max f), and `total` with their sum.
+    double row_loss(const float* f, long label, float* powers, float& total) const {
+        if (config_.loss == Loss::mse) {
+            Vector squares{};
+            long q = 0;
+            for (; q + VECTOR_FLOATS <= p_; q += VECTOR_FLOATS) squares += load(f + q) * load(f + q);
+            double norm = sum(squares);
+            for (; q < p_; q++) norm += f[q] * f[q];
+            return (norm - 2 * double(f[label]) + 1) / double(p_);  // Σ(f − e_y)² = Σf² − 2f_y + 1
+        }
+        // Lanes apart: one chain of 97 additions would wait for each of them.
+        const float own = f[label];
+        Vector highest = Vector{} + f[0], sums{};
+        long q = 0;
+        for (; q + VECTOR_FLOATS <= p_; q += VECTOR_FLOATS) {
+            const Vector next = load(f + q);
+            highest = next > highest ? next : highest;
+        }
+        float largest = highest[0];
+        for (int i = 1; i < VECTOR_FLOATS; i++) largest = std::max(largest, highest[i]);
+        for (; q < p_; q++) largest = std::max(largest, f[q]);
+        for (q = 0; q < p_; q++) powers[q] = exp_negative(f[q] - largest);
+        for (q = 0; q + VECTOR_FLOATS <= p_; q += VECTOR_FLOATS) sums += load(powers + q);
+        total = sum(sums);
+        for (; q < p_; q++) total += powers[q];
+        return std::log(double(total)) + largest - own;
+    }
+
+    Buffer logits_;        // [R, outputs_], plain rows; then r
+    Buffer transposed_w_;  // [width_, p] in panels of labels
+};
+
+}  // namespace grokscope::LEVEL
