@@ -61,7 +61,10 @@ class RunResult:
     @property
     def corruption(self) -> float:
         """The fraction of the training set whose labels were drawn anew; as the spec has it if code is missing."""
-        return self.spec.task.corruption if self.spec.unresolved else self.dataset().corruption
+        task, training = self.spec.task, self.spec.training
+        if self.spec.unresolved:
+            return float(task.corruption)
+        return task.corrupted_fraction(training.seed, training.seeding)
 
     def resolved(self) -> "RunResult":
         """The same with all code that its spec names imported: a stored run that uses a user's own comes without."""

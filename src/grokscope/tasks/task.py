@@ -129,11 +129,12 @@ class Task(KindSection):
         order = self._shuffled(examples, seed, seeding)
         inputs, truth, names = examples.inputs[order], examples.labels[order], examples.names[order]
         n = self.training_size
-        labels, corrupted, eligible = self._corrupted(inputs[:n], truth[:n], names[:n], seed, seeding)
+        eligible = self._eligible(inputs[:n])
+        labels, corrupted = self._corrupted(eligible, truth[:n], names[:n], seed, seeding)
         return Dataset(
             task=self,
             classes=examples.classes,
-            corruption=self.corruption * eligible,
+            corruption=self.corruption * (eligible.sum() / n),
             train_inputs=inputs[:n],
             train_labels=labels,
             train_truth=truth[:n],
@@ -155,17 +156,23 @@ class Task(KindSection):
         """Which training examples may be corrupted [n]."""
         return np.ones(len(inputs), np.bool_)
 
+    def corrupted_fraction(self, seed: int = 0, seeding: Seeding = "independent") -> float:
+        """ξ as Table 2 uses it: of the whole training set. No label is drawn for it."""
+        examples = _examples_of(self)
+        chosen = self._shuffled(examples, seed, seeding)[: self.training_size]
+        return self.corruption * float(self._eligible(examples.inputs[chosen]).sum() / len(chosen))
+
     def _corrupted(
-        self, inputs: Inputs, truth: Int64Array, names: Int64Array, seed: int, seeding: Seeding
-    ) -> tuple[Int64Array, BoolArray, float]:
-        """Labels with the first int(ξ·n) eligible ones drawn anew, the mask of those, and the eligible share."""
-        eligible = np.flatnonzero(self._eligible(inputs))
+        self, may_be: BoolArray, truth: Int64Array, names: Int64Array, seed: int, seeding: Seeding
+    ) -> tuple[Int64Array, BoolArray]:
+        """Labels with the first int(ξ·n) eligible ones drawn anew, and the mask of those."""
+        eligible = np.flatnonzero(may_be)
         chosen = eligible[: int(self.corruption * len(eligible))]
         labels = truth.copy()
         labels[chosen] = self._drawn_labels(truth[chosen], names[chosen], seed, seeding)
         mask = np.zeros(len(labels), np.bool_)
         mask[chosen] = True
-        return labels, mask, len(eligible) / len(labels)
+        return labels, mask
 
     def _drawn_labels(self, truth: Int64Array, names: Int64Array, seed: int, seeding: Seeding) -> Int64Array:
         corruption: Corruption = corruption_called(self.corruption_kind)

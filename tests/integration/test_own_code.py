@@ -1,0 +1,165 @@
+"""The examples, as somebody uses them who writes a class of their own: on the command line, in sweeps, from Python."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.processes import grokscope as in_a_process
+from typer.testing import CliRunner
+
+from grokscope import GrokscopeError, Store
+from grokscope.cli import app
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = ("--modulus", "11", "--width", "24", "--steps", "20")
+
+# What a user types, and what must be in the settings that are stored.
+CASES = {
+    "task": (
+        ["--task", "sparse_parity.py:SparseParity", "--set", "task.bits=6", "--width", "16", "--steps", "20"],
+        ("task", "bits", 6),
+    ),
+    "network": (
+        ["--model", "bilinear.py:Bilinear", "--set", "model.width=24", "--modulus", "11", "--steps", "20"],
+        ("model", "width", 24),
+    ),
+    "optimiser": (
+        ["--optimizer", "grokfast.py:Grokfast", "--set", "optimizer.amplify=3", *SMALL],
+        ("optimizer", "amplify", 3.0),
+    ),
+    "optimiser of matrices": (["--optimizer", "muon.py:Muon", *SMALL], ("optimizer", "iterations", 5)),
+    "label smoothing": (
+        ["--regularizer", "regularizers.py:LabelSmoothing", "--set", "regularizer.smoothing=.2", *SMALL],
+        ("regularizer", "smoothing", 0.2),
+    ),
+    "norm penalty": (["--regularizer", "regularizers.py:NormPenalty", *SMALL], ("regularizer", "power", 1.0)),
+    "corruption": (["--corruption-kind", "nearby_labels.py:Nearby", *SMALL], ("task", "corruption", 0.35)),
+    "measurement": (["--measure", "effective_rank.py:EffectiveRank", *SMALL], ("training", "steps", 20)),
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for example in EXAMPLES.glob("*.py"):
+        shutil.copy(example, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*arguments: str) -> str:
+    """What a command prints, in this process: torch is loaded once for all of them."""
+    done = CliRunner().invoke(app, list(arguments))
+    if done.exception is not None:
+        raise done.exception
+    return done.output
+
+
+def forget_the_code(here: Path) -> None:
+    for example in here.glob("*.py"):
+        example.unlink()
+    for name in [name for name in sys.modules if name.startswith("grokscope_extension_")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_with_your_own_code_is_trained_listed_and_exported(here: Path, name: str) -> None:
+    arguments, (section, field, value) = CASES[name]
+    command("train", *arguments, "--save-weights")
+    (stored,) = Store(here / "grokscope-runs").all()
+    assert stored.status == "finished"
+    assert getattr(getattr(stored.spec, section), field) == value
+
+    # Once more: it is the same run, from the flags and from the spec that was stored.
+    assert "already" in command("train", *arguments)
+    command("runs", "export", stored.run_id, "--out", "spec.toml")
+    assert "already" in command("train", "--spec", "spec.toml")
+
+    # What only looks at a store needs no code, and imports none.
+    forget_the_code(here)
+    assert stored.run_id in command("runs", "list", "--json")
+    assert "your own code" in command("runs", "show", stored.run_id)
+    command("show", stored.run_id)
+    for ending in ("csv", "json", "safetensors"):
+        command("runs", "export", stored.run_id, "--out", f"run.{ending}")
+    if name == "measurement":
+        assert "effective_rank" in Path("run.csv").read_text(encoding="utf-8").splitlines()[0]
+
+
+def test_your_network_is_taken_apart_like_any_other(here: Path) -> None:
+    command(
+        "train", "--model", "bilinear.py:Bilinear", "--set", "model.width=40", "--modulus", "11", "--steps", "60",
+        "--save-weights",
+    )  # fmt: skip
+    (stored,) = Store(here / "grokscope-runs").all()
+    for analysis in ("prune", "spectrum", "logits", "dynamics", "ablate", "audit"):
+        command(analysis, stored.run_id)
+    with Path("bilinear.py").open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    with pytest.raises(GrokscopeError, match=r"bilinear\.py has changed since"):
+        command("prune", stored.run_id)
+    Path("bilinear.py").unlink()
+    with pytest.raises(GrokscopeError, match=r"there is no file bilinear\.py"):
+        command("prune", stored.run_id)
+
+
+def test_a_sweep_over_your_own_fields_and_kinds(here: Path) -> None:
+    (here / "mine.toml").write_text(
+        '[base.task]\nmodulus = 11\n[base.training]\nsteps = 20\nmeasurements = ["effective_rank.py:EffectiveRank"]\n'
+        '[axes]\n"model.kind" = ["bilinear.py:Bilinear", "mlp"]\n'
+        '"optimizer.amplify" = { from = 1, to = 3, count = 2 }\n'
+        '[base.optimizer]\nkind = "grokfast.py:Grokfast"\n[base.model]\nwidth = 16\n',
+        encoding="utf-8",
+    )
+    in_a_process("sweep", "mine.toml", "--workers", "2", cwd=here)
+    assert Store(here / "grokscope-runs").counts("mine").get("missing", 0) == 0
+    forget_the_code(here)
+    command("phase-diagram", "mine", "--out", "mine.csv")
+    cells = (here / "mine.csv").read_text(encoding="utf-8").splitlines()
+    assert len(cells) == 1 + 4
+    assert "mine" in command("status")
+
+
+def test_a_sweep_goes_on_with_the_other_cells_when_your_code_fails(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "import grokscope as gs\n"
+        "class Fragile(gs.Measurement):\n"
+        "    columns = ('number',)\n"
+        "    def measure(self, moment):\n"
+        "        if moment.dataset.task.modulus == 13:\n"
+        "            raise ValueError('I cannot count to 13')\n"
+        "        return {'number': 1.0}\n",
+        encoding="utf-8",
+    )
+    (here / "mine.toml").write_text(
+        '[axes]\n"task.modulus" = [11, 13, 17]\n[base.model]\nwidth = 8\n'
+        '[base.training]\nsteps = 5\nmeasurements = ["mine.py:Fragile"]\n',
+        encoding="utf-8",
+    )
+    in_a_process("sweep", "mine.toml", cwd=here, check=False)
+    store = Store(here / "grokscope-runs")
+    (failure,) = store.failures("mine")
+    assert failure.spec.task.modulus == 13
+    assert "I cannot count to 13" in failure.error
+    assert store.counts("mine")["failed"] == 1
+    assert sum(store.counts("mine").values()) == 3
+
+
+def test_a_class_of_a_script_trains_from_python(here: Path) -> None:
+    (here / "script.py").write_text(
+        "import grokscope as gs\n"
+        "from sparse_parity import SparseParity\n"
+        "from bilinear import Bilinear\n"
+        "parity = gs.run(gs.RunSpec(task=SparseParity(bits=6), model=gs.MLP(width=16), "
+        "training=gs.TrainingSpec(steps=5)))\n"
+        "print(parity.run_id, parity.spec.task.kind.partition('@')[0])\n"
+        "product = gs.run(gs.RunSpec(task=gs.TaskSpec(modulus=11), model=Bilinear(width=8), "
+        "training=gs.TrainingSpec(steps=5)))\n"
+        "print(product.module()(__import__('torch').tensor([[1, 2]])).shape)\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, "script.py"], cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "sparse_parity.py:SparseParity" in done.stdout
+    assert "torch.Size([1, 11])" in done.stdout

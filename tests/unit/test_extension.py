@@ -1,0 +1,339 @@
+"""A user's own code: found, pinned to its source, imported when needed, and refused in one line when it is wrong."""
+
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import grokscope as gs
+from grokscope.extension import ExtensionError, Reference, load_class, load_module, pinned, reference_to
+from grokscope.section import Unresolved
+from grokscope.training import execute
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+TASK = """
+import numpy as np
+import grokscope as gs
+
+class Rule(gs.Task):
+    size: int = 6
+
+    def examples(self):
+        {body}
+"""
+GOOD_EXAMPLES = (
+    "return gs.Examples(np.indices((self.size, 2)).reshape(2, -1).T, np.arange(2 * self.size) % 3, classes=3)"
+)
+
+Write = Callable[[str, str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a file into the working directory; its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_file(name: str, text: str) -> str:
+        Path(name).write_text(text, encoding="utf-8")
+        return name
+
+    return write_file
+
+
+def one_line(error: pytest.ExceptionInfo[BaseException], *parts: str) -> None:
+    message = str(error.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message
+
+
+# ---- finding -------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_loaded_once_for_as_long_as_it_stays_the_same(write: Write) -> None:
+    write("mine.py", "import itertools\nclass A: pass\n")
+    assert load_module("mine.py") is load_module("mine.py")
+    before = load_class("mine.py:A", object)
+    write("mine.py", "class A: changed = True\n")
+    assert load_class("mine.py:A", object) is not before
+
+
+def test_a_file_may_import_one_beside_it(write: Write) -> None:
+    write("beside.py", "ANSWER = 42\n")
+    write("mine.py", "from beside import ANSWER\nclass A:\n    answer = ANSWER\n")
+    assert vars(load_class("mine.py:A", object))["answer"] == 42
+    assert str(Path.cwd()) not in sys.path
+
+
+@pytest.mark.parametrize(
+    ("files", "kind", "parts"),
+    [
+        ({}, "nowhere.py:Rule", ["no file nowhere.py"]),
+        ({}, "no.such.module:Rule", ["no module no.such.module"]),
+        ({}, "mine.py:", ["names no code", "file.py:Class"]),
+        ({"mine.py": "import no_such_thing\n"}, "mine.py:Rule", ["mine.py does not import", "no_such_thing", "line 1"]),
+        ({"mine.py": "x = \n"}, "mine.py:Rule", ["mine.py does not import", "SyntaxError", "line 1"]),
+        ({"mine.py": "x = 1\n\nraise ValueError('a\\nb')\n"}, "mine.py:Rule", ["ValueError: a b", "line 3"]),
+        ({"mine.py": "class Other: pass\n"}, "mine.py:Rule", ["has no class Rule", "grokscope.Task"]),
+        ({"mine.py": TASK.format(body=GOOD_EXAMPLES)}, "mine.py:Rul", ["has no class Rul", "did you mean 'Rule'"]),
+        ({"mine.py": "class Rule: pass\n"}, "mine.py:Rule", ["must be a subclass of grokscope.Task"]),
+        ({"mine.py": "Rule = 3\n"}, "mine.py:Rule", ["must be a subclass of grokscope.Task", "int"]),
+        (
+            {"mine.py": "import grokscope as gs\nclass Rule(gs.Task):\n    size: int = 3\n"},
+            "mine.py:Rule",
+            ["mine.py:Rule lacks examples()", "grokscope.Task"],
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_refused_in_one_line(
+    write: Write, files: dict[str, str], kind: str, parts: list[str]
+) -> None:
+    for name, text in files.items():
+        write(name, text)
+    with pytest.raises(gs.GrokscopeError) as error:
+        gs.RunSpec().updated({"task.kind": kind})
+    one_line(error, *parts)
+
+
+def test_a_class_in_no_file_says_what_to_do() -> None:
+    class Rule(gs.Task):
+        def examples(self) -> gs.Examples:
+            raise NotImplementedError
+
+    with pytest.raises(ExtensionError, match="save it to a file"):
+        Rule()
+
+
+# ---- identity ------------------------------------------------------------------------------------------------------
+
+
+def test_the_source_is_part_of_the_identity_and_the_place_is_not(write: Write) -> None:
+    text = TASK.format(body=GOOD_EXAMPLES)
+    write("mine.py", text)
+    here = gs.RunSpec().updated({"task.kind": "mine.py:Rule", "task.size": 7})
+    Path("elsewhere").mkdir()
+    write("elsewhere/yours.py", text)
+    there = gs.RunSpec().updated({"task.kind": "elsewhere/yours.py:Rule", "task.size": 7})
+    assert here.run_id == there.run_id
+    assert here.run_id != gs.RunSpec().updated({"task.kind": "mine.py:Rule", "task.size": 8}).run_id
+    write("mine.py", text + "\n# another rule\n")
+    assert here.run_id != gs.RunSpec().updated({"task.kind": "mine.py:Rule", "task.size": 7}).run_id
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"task.corruption_kind": "nearby_labels.py:Nearby"},
+        {"training.measurements": ["effective_rank.py:EffectiveRank"]},
+        {"regularizer.kind": "regularizers.py:NormPenalty"},
+        {"optimizer.kind": "muon.py:Muon"},
+        {"model.kind": "bilinear.py:Bilinear"},
+    ],
+)
+def test_every_kind_of_code_is_pinned(fields: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    spec = gs.RunSpec().updated(fields)
+    (code,) = spec.code()
+    assert Reference.parse(code).source == Reference.parse(pinned(code.partition("@")[0])).source
+    assert spec.run_id != gs.RunSpec().run_id
+    assert gs.RunSpec.from_json(spec.to_json()) == spec
+    assert gs.RunSpec.from_toml(spec.to_toml()).run_id == spec.run_id
+
+
+def test_an_edited_file_is_not_taken_for_the_old_one(write: Write) -> None:
+    write("mine.py", TASK.format(body=GOOD_EXAMPLES))
+    spec = gs.RunSpec().updated({"task.kind": "mine.py:Rule"})
+    write("mine.py", TASK.format(body=GOOD_EXAMPLES) + "#\n")
+    with pytest.raises(ExtensionError, match=r"mine.py has changed since: the source of Rule was \w{16} and is now"):
+        gs.RunSpec.from_json(spec.to_json())
+
+
+def test_a_class_passed_in_python_is_the_same_as_one_named_in_a_file(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("my_own_rules.py", TASK.format(body=GOOD_EXAMPLES))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from my_own_rules import Rule  # type: ignore[import-not-found]
+
+    spec = gs.RunSpec(task=Rule(size=7))
+    assert spec.run_id == gs.RunSpec().updated({"task.kind": "my_own_rules.py:Rule", "task.size": 7}).run_id
+    assert gs.RunSpec(task=Rule).task == Rule()
+    assert reference_to(Rule) == "my_own_rules.py:Rule"
+    assert pickle.loads(pickle.dumps(spec)).run_id == spec.run_id
+
+
+# ---- nothing is imported unasked -----------------------------------------------------------------------------------
+
+
+def test_a_spec_from_a_store_imports_nothing(write: Write) -> None:
+    write("mine.py", "open('imported', 'w').close()\n" + TASK.format(body=GOOD_EXAMPLES))
+    spec = gs.RunSpec().updated({"task.kind": "mine.py:Rule", "task.size": 9})
+    Path("imported").unlink()
+    for name in [name for name in sys.modules if name.startswith("grokscope_extension_")]:
+        del sys.modules[name]
+    stored = gs.RunSpec.stored(spec.model_dump(mode="json"))
+    assert isinstance(stored.task, Unresolved)
+    assert stored.unresolved
+    assert stored.run_id == spec.run_id
+    assert stored.task.size == 9
+    assert stored.to_toml() == spec.to_toml()
+    assert "Rule" in stored.task.describe()
+    with pytest.raises(ExtensionError, match=r"mine\.py:Rule"):
+        stored.task.examples()
+    Path("mine.py").rename("hidden.py")
+    assert gs.RunSpec.stored(spec.model_dump(mode="json")) == stored  # the file need not even be there
+    assert not Path("imported").exists()
+    with pytest.raises(ExtensionError, match=r"no file mine.py"):
+        stored.resolved()
+    Path("hidden.py").rename("mine.py")
+    assert stored.resolved().run_id == spec.run_id
+    assert Path("imported").exists()
+
+
+# ---- what it must do -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "parts"),
+    [
+        ("return 3", ["examples() must return grokscope.Examples", "int"]),
+        ("return gs.Examples(np.zeros(4), np.zeros(4, int), 2)", ["[n, positions]", "[4]"]),
+        ("return gs.Examples(np.zeros((4, 2), int), np.zeros(3, int), 2)", ["4 whole numbers", "[3]"]),
+        ("return gs.Examples(np.zeros((4, 2), int), np.zeros(4), 2)", ["4 whole numbers", "float64"]),
+        ("return gs.Examples(np.zeros((4, 2), int), np.arange(4), 2)", ["0 … 1", "from 0 to 3"]),
+        ("return gs.Examples(np.full((4, 2), -1), np.zeros(4, int), 2)", ["tokens count from 0", "-1"]),
+        ("return gs.Examples(np.full((4, 2), np.nan), np.zeros(4, int), 2)", ["finite"]),
+        ("return gs.Examples(np.array([['a', 'b']]), np.zeros(1, int), 2)", ["whole numbers (tokens) or float32"]),
+        ("return gs.Examples(np.zeros((4, 2), int), np.zeros(4, int), 2, names=np.zeros(4, int))", ["all different"]),
+    ],
+)
+def test_a_task_with_wrong_examples_is_refused(write: Write, body: str, parts: list[str]) -> None:
+    write("mine.py", TASK.format(body=body))
+    with pytest.raises(gs.GrokscopeError) as error:
+        gs.RunSpec().updated({"task.kind": "mine.py:Rule"})
+    one_line(error, *parts)
+
+
+NETWORK = """
+import numpy as np
+import torch
+import grokscope as gs
+
+class Net(gs.Network):
+    def initial_weights(self, task, seed, seeding="independent"):
+        {weights}
+
+    def forward(self, weights, inputs, layers):
+        {forward}
+"""
+GOOD_WEIGHTS = "return {'A': np.zeros((task.classes, task.inputs.vocabulary), np.float32)}"
+GOOD_FORWARD = "return weights['A'].T[inputs[:, 0]]"
+
+
+@pytest.mark.parametrize(
+    ("weights", "forward", "parts"),
+    [
+        ("return 3", GOOD_FORWARD, ["initial_weights() must return arrays by name", "int"]),
+        ("return {'A': np.zeros(3)}", GOOD_FORWARD, ["'A' must be a finite float32 array", "float64"]),
+        ("return {'A': np.full(3, np.nan, np.float32)}", GOOD_FORWARD, ["'A' must be a finite float32 array"]),
+        ("return {'A.b': np.zeros(3, np.float32)}", GOOD_FORWARD, ["'A.b' cannot be the name"]),
+        (GOOD_WEIGHTS, "return weights['B']", ["forward() failed", "KeyError", "B"]),
+        (GOOD_WEIGHTS, "return weights['A'].T[inputs[:, 0], :2]", ["forward() must give", "[2, 11]", "[2, 2]"]),
+        (GOOD_WEIGHTS, "return 1", ["forward() must give", "int"]),
+    ],
+)
+def test_a_network_that_computes_something_else_is_refused(
+    write: Write, weights: str, forward: str, parts: list[str]
+) -> None:
+    write("mine.py", NETWORK.format(weights=weights, forward=forward))
+    spec = gs.RunSpec().updated({"task.modulus": 11, "model.kind": "mine.py:Net", "training.steps": 2})
+    with pytest.raises(ExtensionError) as error:
+        execute(spec)
+    one_line(error, "mine.py:Net", *parts)
+
+
+MEASUREMENT = """
+import grokscope as gs
+
+class Mine(gs.Measurement):
+    columns = {columns}
+
+    def measure(self, moment):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "body", "parts"),
+    [
+        ("'rank'", "return {}", ["columns must be a tuple of names", "'rank'"]),
+        ("('test_accuracy',)", "return {'test_accuracy': 1.0}", ["there is a column 'test_accuracy' already"]),
+        ("('rank',)", "return {'rnk': 1.0}", ["must give rank", "rnk"]),
+        ("('rank',)", "return 1.0", ["must give rank", "float"]),
+        ("('rank',)", "return {'rank': 'high'}", ["must give numbers", "rank = 'high'"]),
+    ],
+)
+def test_a_measurement_of_something_else_is_refused(write: Write, columns: str, body: str, parts: list[str]) -> None:
+    write("mine.py", MEASUREMENT.format(columns=columns, body=body))
+    fields = {"task.modulus": 11, "model.width": 8, "training.steps": 2, "training.measurements": ["mine.py:Mine"]}
+    with pytest.raises(ExtensionError) as error:
+        execute(gs.RunSpec().updated(fields))
+    one_line(error, *parts)
+
+
+def test_a_corruption_out_of_range_is_refused(write: Write) -> None:
+    write(
+        "mine.py",
+        "import grokscope as gs\nclass Mine(gs.Corruption):\n"
+        "    def labels(self, truth, examples, classes, seed):\n        return truth + classes\n",
+    )
+    spec = gs.RunSpec().updated({"task.modulus": 11, "task.corruption_kind": "mine.py:Mine"})
+    with pytest.raises(ExtensionError) as error:
+        spec.dataset()
+    one_line(error, "mine.py:Mine", "0 to 10", "int64")
+
+
+def test_the_kernel_does_not_stand_in_for_a_subclass_of_what_it_knows(write: Write) -> None:
+    write("mine.py", "import grokscope as gs\nclass Mine(gs.MLP):\n    pass\nclass Own(gs.AdamW):\n    pass\n")
+    small = {"task.modulus": 7, "training.steps": 2}
+    for fields in ({"model.kind": "mine.py:Mine"}, {"optimizer.kind": "mine.py:Own"}):
+        assert execute(gs.RunSpec().updated(small | fields)).engine == "torch"
+        with pytest.raises(gs.EngineError, match=r"engine = 'native' cannot run this: it has no .*mine.py"):
+            execute(gs.RunSpec().updated(small | fields), engine="native")
+
+
+def test_what_a_task_has_no_meaning_for_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    parity = gs.TaskSpec(kind="sparse_parity.py:SparseParity", bits=5)
+    network = gs.MLP(width=8, activation="relu")
+    weights = network.initial_weights(parity, seed=0)
+    assert gs.neuron_spectra(network, weights, parity) is None
+    for ask in (
+        lambda: gs.neuron_waves(network, weights, parity),
+        lambda: gs.ablate(network, weights, parity.dataset()),
+        lambda: gs.RunSpec(task=parity, model=gs.Transformer()),
+        lambda: gs.RunSpec(task=parity, training=gs.TrainingSpec(seeding="reference")),
+    ):
+        with pytest.raises(gs.GrokscopeError) as error:
+            ask()
+        one_line(error)
+
+
+def test_vectors_of_numbers_are_inputs_too(write: Write) -> None:
+    body = (
+        "x = np.random.default_rng(0).normal(size=(60, 4)).astype('float32'); "
+        "return gs.Examples(x, (x[:, 0] > 0).astype(int), classes=2)"
+    )
+    write("mine.py", TASK.format(body=body))
+    spec = gs.RunSpec(task=gs.TaskSpec(kind="mine.py:Rule", corruption=0.0), model=gs.MLP(width=32, activation="relu"))
+    result = execute(spec.updated({"training.steps": 200, "model.parameterization": "standard"}))
+    assert result.final.train_accuracy > 0.95
+    assert np.isnan(result.final.mean_ipr)
+    assert result.weights is not None
+    assert result.weights["U"].shape == (32, 4)
+    stacked = execute(result.spec, engine="stacked")
+    assert stacked.final.train_loss == pytest.approx(result.final.train_loss, rel=1e-3)
