@@ -32,17 +32,18 @@ def synthetic_result(spec: RunSpec) -> RunResult:
     return replace(started, spec=spec, curve=curve, phase=phase)
 
 
-def _row(row: Measurement, step: int, share: float, test: float, train: float, corrupted: float) -> Row:
-    return replace(
-        row,
-        step=step,
-        test_accuracy=test * share,
-        train_accuracy=train * share,
-        corrupted_accuracy=corrupted * share,
-        recovered_accuracy=(1 - corrupted) * share,
-        clean_accuracy=share,
-        mean_ipr=0.1 + 0.5 * share,
-    )
+def _row(row: Row, step: int, share: float, test: float, train: float, corrupted: float) -> Row:
+    changed = {
+        "step": step,
+        "test_accuracy": test * share,
+        "train_accuracy": train * share,
+        "corrupted_accuracy": corrupted * share,
+        "recovered_accuracy": (1 - corrupted) * share,
+        "clean_accuracy": share,
+        "mean_ipr": 0.1 + 0.5 * share,
+    }
+    assert changed.keys() <= row.keys()
+    return Row({**row, **changed})
 
 
 def fill(path: Path, needs: Needs, scale: Scale) -> Store:

@@ -155,7 +155,7 @@ def test_a_sweep_is_audited_where_there_are_weights(tmp_path: Path) -> None:
             continue
         result = store.load(own.run_id)
         expected = audit_labels(result.spec, result.trained_weights(), result.dataset())
-        assert own.scores == {name: score.figures() for name, score in expected.scores.items()}
+        assert own.scores == {name: score.metrics() for name, score in expected.scores.items()}
         assert (own.examples, own.wrong) == (len(expected.wrong), expected.wrong.sum())
         column, row, seed = PLAN.indices(place)
         other = found.runs[place + (6 if seed == 0 else -6)]  # the same cell with the other seed

@@ -69,21 +69,21 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
     )
     assert result["spec"] == {
         "task": {
-            "operation": "multiply", "modulus": 13, "data_fraction": 0.6, "corruption": 0.2,
+            "kind": "modular", "operation": "multiply", "modulus": 13, "data_fraction": 0.6, "corruption": 0.2,
             "corruption_kind": "symmetric-wrong", "corrupted_operands": [1, 3],
         },
         "model": {
             "width": 20, "activation": "relu", "dropout": 0.1, "norm": "layer", "parameterization": "standard",
-            "kind": "mlp", "depth": 2, "embed": 128, "heads": 4, "layers": 1, "tie_weights": False, "scaling": "d",
+            "kind": "mlp", "depth": 2,
         },
         "optimizer": {
-            "kind": "sgd", "learning_rate": 0.1, "weight_decay": 0.001,
-            "beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.5, "decay_embeddings": True,
+            "kind": "sgd", "learning_rate": 0.1, "weight_decay": 0.001, "momentum": 0.5, "decay_embeddings": True,
         },
         "training": {
             "loss": "cross-entropy", "steps": 12, "batch_size": 16, "seed": 3, "seeding": "independent",
-            "measure_every": 6,
+            "measure_every": 6, "measurements": [],
         },
+        "regularizer": {"kind": "none"},
     }  # fmt: skip
 
 
@@ -98,9 +98,8 @@ def test_flags_of_other_networks(tmp_path: Path) -> None:
     result = json.loads(finished.stdout)
     assert result["engine"] == "torch"
     assert result["spec"]["model"] == {
-        "width": 500, "activation": "relu", "dropout": 0.1, "norm": "layer", "parameterization": "paper",
-        "kind": "transformer", "depth": 2, "embed": 16, "heads": 2, "layers": 2, "tie_weights": True,
-        "scaling": "sqrt-d",
+        "kind": "transformer", "activation": "relu", "dropout": 0.1, "norm": "layer", "embed": 16, "heads": 2,
+        "layers": 2, "tie_weights": True, "scaling": "sqrt-d",
     }  # fmt: skip
     assert result["spec"]["optimizer"]["decay_embeddings"] is False
     shown = grokscope("show", result["run_id"], "--attention", "3,10", "--out", "it.png", cwd=tmp_path)
@@ -185,7 +184,7 @@ def test_runs_list(stored: tuple[Path, str]) -> None:
     cwd, run_id = stored
     table = grokscope("runs", "list", cwd=cwd).stdout
     assert run_id in table
-    assert "add 11" in table
+    assert "add mod 11" in table
     runs = json.loads(grokscope("runs", "list", "--json", cwd=cwd).stdout)
     assert {run["spec"]["training"]["seed"] for run in runs} == {0, 1}
 

@@ -71,8 +71,9 @@ def test_prune_in_words_writes_pictures_and_tables(tiny: RunSpec, tmp_path: Path
 
 def test_what_does_not_exist_is_null_or_said(tiny: RunSpec, tmp_path: Path) -> None:
     whole = run(tiny.updated({"task.corruption": 0.0}))
-    weights = pruned(whole.trained_weights(), [1, 5, 6])
-    clean = replace(whole, weights=weights, neurons=neuron_spectra(weights))
+    weights = pruned(whole.spec.model, whole.trained_weights(), [1, 5, 6])
+    neurons = neuron_spectra(whole.spec.model, weights, whole.spec.task)
+    clean = replace(whole, weights=weights, neurons=neurons)
     Store(tmp_path / "grokscope-runs").save(clean, weights=True)
     found = json.loads(grokscope("prune", clean.run_id, "--random-orders", "1", "--json", cwd=tmp_path).stdout)
     assert set(found["orders"]["random"]["corrupted_accuracy_low"]) == {None}

@@ -74,7 +74,8 @@ def test_every_network_has_a_spectrum(
     assert (content["dead_neurons"] == N) == (network.spec.optimizer.weight_decay > 0)
     assert sum(row["neurons"] for row in content["counts"]) == N - content["dead_neurons"]
     assert (content["mean_residual"] is None) == all(value is None for value in content["residual"])
-    assert (content["outputs"] is None) == (output_waves(network.trained_weights()) is None)
+    outputs = output_waves(network.spec.model, network.trained_weights(), network.spec.task)
+    assert (content["outputs"] is None) == (outputs is None)
 
     table, picture = tmp_path / "neurons.csv", tmp_path / "spectrum.png"
     spectrum(network.run_id, [table, picture], "0,7", store)
@@ -98,7 +99,7 @@ def test_every_network_has_logits(
     assert (content["margins"]["clean"] is None) == bool(dataset.corrupted.all())
     for example in content["examples"]:
         assert example["label"] != example["truth"]
-        assert len(example["logits"]) == dataset.modulus
+        assert len(example["logits"]) == dataset.classes
         assert example["logits"][example["truth"]] == pytest.approx(example["logit_truth"], abs=1e-5)
 
     table, picture = tmp_path / "examples.csv", tmp_path / "logits.png"
@@ -165,7 +166,7 @@ def test_what_cannot_be_shown_is_refused(tiny: RunSpec, tmp_path: Path) -> None:
 def test_the_picture_of_a_spectrum_holds_its_numbers(tiny: RunSpec) -> None:
     result = run(tiny)
     weights = result.trained_weights()
-    waves = neuron_waves(weights)
+    waves = neuron_waves(tiny.model, weights, tiny.task)
     before = initial_weights(tiny.model, 11)
     figure = draw_spectrum(result, waves, None, before, [3, 5])
     panels = {axes.get_title() or axes.get_title(loc="left") or axes.get_ylabel(): axes for axes in figure.axes}

@@ -9,17 +9,17 @@ from torch import Tensor
 from grokscope.engines import TrainingState
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.torch_engine import TorchEngine
-from grokscope.models import Weights
-from grokscope.spec import ModelSpec, RunSpec
+from grokscope.models import Network, Weights
+from grokscope.spec import RunSpec
 from grokscope.tasks import make_dataset
 
 
-def plain_logits(model: ModelSpec, weights: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
+def plain_logits(model: Network, weights: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
     """Logits [B, p], BatchNorm in training mode."""
     return (_transformer if model.kind == "transformer" else _mlp)(model, weights, pairs, masks)
 
 
-def _mlp(model: ModelSpec, w: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
+def _mlp(model: Network, w: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
     p = w["W"].shape[0]
     one_hot = torch.cat([torch.eye(p, dtype=w["W"].dtype)[pairs[:, i]] for i in (0, 1)], dim=1)  # [B, 2p]
     x = one_hot @ torch.cat([w["U"], w["V"]], dim=1).T
@@ -35,7 +35,7 @@ def _mlp(model: ModelSpec, w: Mapping[str, Tensor], pairs: Tensor, masks: Sequen
     return x @ w["W"].T
 
 
-def _transformer(model: ModelSpec, w: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
+def _transformer(model: Network, w: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
     B, d, head = len(pairs), model.embed, model.embed // model.heads
     power = 1 if model.scaling == "d" else 0.5
 
@@ -63,7 +63,7 @@ def _transformer(model: ModelSpec, w: Mapping[str, Tensor], pairs: Tensor, masks
     return logits
 
 
-def _activation(model: ModelSpec, x: Tensor) -> Tensor:
+def _activation(model: Network, x: Tensor) -> Tensor:
     match model.activation:
         case "quadratic":
             return x * x
@@ -71,6 +71,7 @@ def _activation(model: ModelSpec, x: Tensor) -> Tensor:
             return x.clamp(min=0)
         case "gelu":
             return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+    raise AssertionError(model.activation)
 
 
 def _standardised(x: Tensor, dimension: int) -> Tensor:

@@ -9,9 +9,9 @@ import torch
 
 from grokscope import GrokscopeError, ModelSpec, RunSpec, TaskSpec, analytic_weights, audit_labels, make_dataset, run
 from grokscope.measure.audit import Audit
-from grokscope.measure.suspicion import logits_in_parts, softmax, softmax_temperature, suspicion
+from grokscope.measure.suspicion import softmax, softmax_temperature, suspicion
 from grokscope.models import initial_weights, make_network
-from grokscope.models.module import losses_per_example
+from grokscope.models.module import logits_in_parts, losses_per_example
 from grokscope.result import analytic_result
 
 
@@ -54,9 +54,9 @@ def test_large_logits_do_not_overflow_and_certain_ones_stay_apart(loss: Any) -> 
 
 def test_logits_come_in_parts_and_in_order() -> None:
     pairs = np.stack(np.divmod(np.arange(97 * 97), 97), axis=1)
-    parts = list(logits_in_parts(ModelSpec(), analytic_weights(97, 500), pairs))
+    parts = list(logits_in_parts(make_network(ModelSpec(), analytic_weights(97, 500)), pairs))
     assert len(parts) > 1
-    assert np.concatenate([logits.argmax(axis=1) for _, logits in parts]).tolist() == (pairs.sum(axis=1) % 97).tolist()
+    assert torch.cat([logits.argmax(dim=1) for _, logits in parts]).tolist() == (pairs.sum(axis=1) % 97).tolist()
 
 
 def test_weights_that_are_no_numbers_are_refused(tiny: RunSpec) -> None:
@@ -134,8 +134,8 @@ def test_every_network_can_be_audited(tiny: RunSpec, fields: dict[str, object]) 
     result = run(tiny.updated(fields))
     spec, data = result.spec, result.dataset()
     audit = audit_labels(spec, result.trained_weights(), data, prune="0.5")
-    assert ("pruned_margin" in audit.scores) == spec.model.two_layer == (audit.pruning is not None)
-    assert audit.ranked_by == ("pruned_margin" if spec.model.two_layer else "margin")
+    assert ("pruned_margin" in audit.scores) == (not spec.model.deep) == (audit.pruning is not None)
+    assert audit.ranked_by == ("margin" if spec.model.deep else "pruned_margin")
     logits = make_network(spec.model, result.trained_weights()).eval()(torch.tensor(data.train_inputs)).detach().numpy()
     assert audit.predicted.tolist() == logits.argmax(axis=1).tolist()
     for score in audit.scores.values():
@@ -177,8 +177,8 @@ def test_cleanlab_is_asked_with_the_networks_own_probabilities() -> None:
     audit = audit_labels(result.spec, result.trained_weights(), result.dataset(), baseline="cleanlab")
     own = audit.scores["cleanlab_self_confidence"].values  # by its definition 1 − p[label]
     np.testing.assert_allclose(own, audit.scores["confidence"].values, atol=1e-7)
-    ((_, logits),) = logits_in_parts(result.spec.model, result.trained_weights(), audit.dataset.train_inputs)
-    probabilities, labels = softmax(logits, "mse"), audit.dataset.train_labels
+    ((_, logits),) = logits_in_parts(result.module(), audit.dataset.train_inputs)
+    probabilities, labels = softmax(logits.double().numpy(), "mse"), audit.dataset.train_labels
     for row, label in enumerate(labels):
         margin = probabilities[row, label] - np.delete(probabilities[row], label).max()
         assert audit.scores["cleanlab_normalized_margin"].values[row] == pytest.approx(1 - (margin + 1) / 2, abs=1e-7)

@@ -47,7 +47,8 @@ def test_rule_fit_tells_phases_that_fit_from_those_that_do_not() -> None:
     angles = 2 * np.pi * frequency * np.arange(p) / p
     u, v = np.cos(angles + 0.4), np.cos(angles + 0.9)
     w = np.stack([np.cos(angles + 1.3), np.cos(angles + 1.3 + np.pi)], axis=1)  # [p, 2]
-    fits, does_not = rule_fit({"U": np.stack([u, u]), "V": np.stack([v, v]), "W": w})
+    spec = RunSpec().updated({"task.modulus": p, "model.width": 2})
+    fits, does_not = rule_fit(spec, {"U": np.stack([u, u]), "V": np.stack([v, v]), "W": w})
     assert fits == pytest.approx((p / 2) ** 3)
     assert does_not == pytest.approx(0, abs=1e-6)  # other waves, which are not there
 
@@ -58,7 +59,8 @@ def test_rule_fit_is_what_a_neuron_adds_to_the_true_sums() -> None:
     u, v, w = np.cos(angles + 0.4), np.cos(angles + 0.9), np.cos(angles + 0.6)
     m, n = np.divmod(np.arange(p * p), p)
     added = (u[m] * v[n] * w[(m + n) % p]).sum()
-    (fit,) = rule_fit({"U": u[None], "V": v[None], "W": w[:, None]})
+    spec = RunSpec().updated({"task.modulus": p, "model.width": 1})
+    (fit,) = rule_fit(spec, {"U": u[None], "V": v[None], "W": w[:, None]})
     assert fit * 2 / p == pytest.approx(added)
 
 

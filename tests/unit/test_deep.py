@@ -16,6 +16,7 @@ from grokscope.experiments.quantities.deep import (
     train_before_grokking,
 )
 from grokscope.experiments.scale import MIXED, PAPER, QUICK
+from grokscope.measure import Row
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.training import execute
@@ -36,13 +37,15 @@ def trained() -> RunResult:
 
 def with_curve(result: RunResult, rows: list[tuple[int, float, float, float]]) -> RunResult:
     curve = tuple(
-        replace(
-            result.final,
-            step=step,
-            train_accuracy=train,
-            test_accuracy=test,
-            corrupted_accuracy=corrupted,
-            mean_ipr=0.04 * (1 + place),
+        Row(
+            {
+                **result.final,
+                "step": step,
+                "train_accuracy": train,
+                "test_accuracy": test,
+                "corrupted_accuracy": corrupted,
+                "mean_ipr": 0.04 * (1 + place),
+            }
         )
         for place, (step, train, test, corrupted) in enumerate(rows)
     )
@@ -94,7 +97,8 @@ def test_networks_that_cost_little_stay_as_they_are() -> None:
 
 def test_embeddings_are_compared_of_networks_that_generalise(trained: RunResult) -> None:
     def ending(mean_ipr: float, test_accuracy: float) -> RunResult:
-        return replace(trained, curve=(replace(trained.final, mean_ipr=mean_ipr, test_accuracy=test_accuracy),))
+        row = Row({**trained.final, "mean_ipr": mean_ipr, "test_accuracy": test_accuracy})
+        return replace(trained, curve=(row,))
 
     assert ipr_ratio(ending(0.4, 0.95), ending(0.2, 0.9)) == 2
     assert math.isnan(ipr_ratio(ending(0.4, 0.95), ending(0.2, 0.5)))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope import GrokscopeError, Ledger, LedgerRecorder, Measurement, RunSpec, make_dataset, run, training_events
+from grokscope import GrokscopeError, Ledger, LedgerRecorder, Row, RunSpec, make_dataset, run, training_events
+from grokscope.measure import COLUMNS
 from grokscope.measure.ledger import NEVER
 from grokscope.phases import Phase, classify
 from grokscope.training import Job, execute_together
@@ -21,15 +22,14 @@ def curve(
     test: list[float],
     corrupted: list[float] | None = None,
     norms: list[float] | None = None,
-) -> list[Measurement]:
+) -> list[Row]:
     """Rows with these accuracies; all three norms are the same."""
     rows = []
     for i, step in enumerate(steps):
         norm = norms[i] if norms else 1.0
         memorised = corrupted[i] if corrupted else NAN
-        rows.append(
-            Measurement(step, 0.1, 0.1, train[i], test[i], memorised, 1.0, 1 - memorised, 0.5, 0.5, 0, norm, norm, norm)
-        )
+        values = (step, 0.1, 0.1, train[i], test[i], memorised, 1.0, 1 - memorised, 0.5, 0.5, 0, norm, norm, norm)
+        rows.append(Row(dict(zip(COLUMNS, values, strict=True))))
     return rows
 
 
@@ -90,7 +90,7 @@ def test_forgetting_is_for_good() -> None:
 
 def test_norms_that_a_network_does_not_have_do_not_count() -> None:
     rows = curve([1, 2], [0, 0], [0, 0], norms=[10, 0.5])
-    without_v = [Measurement(**{**vars(row), "norm_v": NAN}) for row in rows]
+    without_v = [Row({**row, "norm_v": NAN}) for row in rows]
     assert training_events(without_v).collapsed.step == 2
 
 

@@ -8,7 +8,7 @@ import torch
 
 from grokscope import ModelSpec, RunSpec, TaskSpec, initial_weights, make_dataset, measure_logits, run
 from grokscope.measure import logits as module
-from grokscope.models import make_network
+from grokscope.models import Network, make_network
 from grokscope.models.module import evaluate
 from grokscope.result import analytic_result
 
@@ -22,7 +22,7 @@ from grokscope.result import analytic_result
     ],
 )
 @pytest.mark.parametrize("loss", ["mse", "cross-entropy"])
-def test_every_row_is_that_of_one_example(model: ModelSpec, loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_is_that_of_one_example(model: Network, loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LOGITS_AT_ONCE", 100)  # several chunks, the last one not full
     dataset = make_dataset(TaskSpec(modulus=7, data_fraction=0.6, corruption=0.5))
     network = make_network(model, initial_weights(model, 7)).train()

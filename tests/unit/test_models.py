@@ -7,9 +7,13 @@ import torch
 from torch import nn
 
 from grokscope import ModelSpec, TaskSpec, analytic_weights, initial_weights, make_dataset, measure_network, pruned
-from grokscope.models import Weights
-from grokscope.models.mlp import MLP
-from grokscope.models.module import evaluate, losses_per_example
+from grokscope.models import Weights, make_network
+from grokscope.models.module import NetworkModule, evaluate, losses_per_example
+
+
+def module(weights: Weights) -> NetworkModule:
+    """The quadratic network of two layers."""
+    return ModelSpec(width=len(weights["U"])).module(weights)
 
 
 def one_hot_network(
@@ -56,7 +60,7 @@ def test_the_module_computes_equation_5(activation: Any, norm: Any, dropout: boo
             weights[name] = generator.normal(size=20).astype(np.float32)
     pairs = torch.tensor(generator.integers(0, 7, size=(30, 2)))
     mask = torch.tensor(generator.integers(0, 2, size=(30, 20)) / 0.5) if dropout else None
-    network = MLP(weights, model.activation, model.norm).double().train()
+    network = make_network(model, weights).double().train()
     expected = one_hot_network(weights, activation, norm, pairs, mask)
     torch.testing.assert_close(network(pairs, [] if mask is None else [mask]), expected, rtol=1e-9, atol=1e-9)
 
@@ -66,7 +70,7 @@ def test_batch_norm_evaluates_on_running_statistics() -> None:
     weights = initial_weights(model, modulus=7)
     weights["norm_mean"] += 2
     weights["norm_variance"] *= 9
-    network = MLP(weights, "quadratic", "batch").eval()
+    network = make_network(model, weights).eval()
     pairs = torch.tensor([[1, 2], [3, 4]])
     arrays = network.named_arrays()
     hidden = (arrays["U"].T[pairs[:, 0]] + arrays["V"].T[pairs[:, 1]]) ** 2
@@ -77,7 +81,7 @@ def test_batch_norm_evaluates_on_running_statistics() -> None:
 def test_weights_come_back_as_they_went_in(norm: Any) -> None:
     model = ModelSpec(width=20, norm=norm)
     weights = initial_weights(model, modulus=7)
-    returned = MLP(weights, "quadratic", model.norm).weights()
+    returned = make_network(model, weights).weights()
     assert returned.keys() == weights.keys()
     for name, array in weights.items():
         np.testing.assert_array_equal(returned[name], array)
@@ -121,7 +125,7 @@ def test_the_all_zero_network_has_loss_1_over_p() -> None:
 
 def test_evaluation_goes_through_all_rows() -> None:
     """More rows than are computed at once, in an order that is kept."""
-    network = MLP(analytic_weights(modulus=97, width=500))
+    network = module(analytic_weights(modulus=97, width=500))
     pairs = np.stack(np.divmod(np.arange(97 * 97), 97), axis=1)
     predictions, losses = evaluate(network, pairs, pairs.sum(axis=1) % 97, "mse")
     assert predictions.tolist() == (pairs.sum(axis=1) % 97).tolist()
@@ -131,7 +135,7 @@ def test_evaluation_goes_through_all_rows() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_analytic_network_solves_addition(seed: int) -> None:
     dataset = make_dataset(TaskSpec(corruption=0.0))
-    row = measure_network(MLP(analytic_weights(97, 500, seed)), dataset)
+    row = measure_network(module(analytic_weights(97, 500, seed)), dataset)
     assert row.train_accuracy == row.test_accuracy == 1
     assert math.isnan(row.corrupted_accuracy)
     assert row.mean_ipr == pytest.approx(1, abs=1e-5)
@@ -141,7 +145,7 @@ def test_the_analytic_network_solves_addition(seed: int) -> None:
 def test_the_analytic_network_at_any_size(modulus: int, width: int) -> None:
     weights = analytic_weights(modulus, width)
     assert weights["U"].shape == (width, modulus)
-    row = measure_network(MLP(weights), make_dataset(TaskSpec(modulus=modulus, corruption=0.0)))
+    row = measure_network(module(weights), make_dataset(TaskSpec(modulus=modulus, corruption=0.0)))
     assert row.mean_ipr == pytest.approx(1, abs=1e-4)
     if width >= 200:
         assert row.test_accuracy == 1
@@ -152,7 +156,7 @@ def test_the_analytic_output_is_equation_7() -> None:
     errors = []
     for width in (970, 97 * 1000):
         weights = analytic_weights(97, width)
-        network = MLP(weights)
+        network = module(weights)
         with torch.no_grad():
             logits = network(torch.tensor([[40, 70], [0, 0]]))
         expected = torch.zeros(2, 97)
@@ -167,9 +171,10 @@ def test_pruning_works_on_a_copy_and_lowers_accuracy_in_the_end() -> None:
     dataset = make_dataset(TaskSpec(corruption=0.0))
     before = weights["U"].copy()
     mask = np.arange(500) < 50
-    few = measure_network(MLP(pruned(weights, mask)), dataset)
-    np.testing.assert_array_equal(pruned(weights, mask)["W"], pruned(weights, np.arange(50))["W"])
-    everything = measure_network(MLP(pruned(weights, np.arange(500))), dataset)
+    model = ModelSpec(width=500)
+    few = measure_network(module(pruned(model, weights, mask)), dataset)
+    np.testing.assert_array_equal(pruned(model, weights, mask)["W"], pruned(model, weights, np.arange(50))["W"])
+    everything = measure_network(module(pruned(model, weights, np.arange(500))), dataset)
     np.testing.assert_array_equal(weights["U"], before)
     assert few.test_accuracy == 1
     assert few.dead_neurons == 50

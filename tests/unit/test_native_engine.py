@@ -19,8 +19,7 @@ from grokscope.engines.batches import BatchOrder
 from grokscope.engines.native_engine import NativeEngine
 from grokscope.engines.state import TrainingState
 from grokscope.engines.torch_engine import TorchEngine
-from grokscope.models import Weights
-from grokscope.models.mlp import MLP
+from grokscope.models import Weights, make_network
 from grokscope.models.module import losses_per_example
 
 kernel = native.native_module()
@@ -37,7 +36,7 @@ def trained_a_little(spec: RunSpec, steps: int = 5) -> TrainingState:
 def autograd(spec: RunSpec, state: TrainingState) -> tuple[float, Weights]:
     """Loss and gradient of the step after `state`, by torch in double precision."""
     dataset = make_dataset(spec.task)
-    network = MLP(state.weights, spec.model.activation, spec.model.norm).double().train()
+    network = make_network(spec.model, state.weights).double().train()
     rows = np.arange(len(dataset.train_labels))
     if spec.training.batch_size:
         rows = BatchOrder(dataset.train_examples, spec.training.batch_size, spec.training.seed).batch(state.step + 1)
@@ -48,9 +47,7 @@ def autograd(spec: RunSpec, state: TrainingState) -> tuple[float, Weights]:
     loss = losses_per_example(logits, torch.tensor(dataset.train_labels[rows]), spec.training.loss).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     gradients = {name: parameter.grad for name, parameter in network.named_parameters() if parameter.grad is not None}
-    return loss.item(), {
-        name: (array.T if name in network.transposed else array).numpy() for name, array in gradients.items()
-    }
+    return loss.item(), {name: network.oriented(name, array).numpy() for name, array in gradients.items()}
 
 
 def updated_by_hand(spec: RunSpec, state: TrainingState, gradient: Weights) -> dict[str, npt.NDArray[np.float64]]:

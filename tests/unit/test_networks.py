@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plain_networks import plain_gradient, plain_logits
 
-from grokscope import EngineError, ModelSpec, RunSpec, initial_weights, make_dataset, neuron_spectra, run
+from grokscope import EngineError, ModelSpec, RunSpec, TaskSpec, initial_weights, make_dataset, neuron_spectra, run
 from grokscope.engines import TrainingState, initial_state, make_engine, make_stacked_engine
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.measure import output_spectra
 from grokscope.measure.spectrum import rank_correlation
-from grokscope.models import make_network, parameter_count
-from grokscope.models.transformer import Transformer
+from grokscope.models import make_network
+from grokscope.models.attention import attention
 from grokscope.result import Checkpoint
 from grokscope.training import Job, execute, execute_together
 
@@ -71,7 +71,9 @@ def gradient_of_a_step(spec: RunSpec, state: TrainingState) -> tuple[float, dict
     """Loss and gradient that the torch engine uses: with momentum 0 and rate 1, sgd's step is the gradient."""
     plain = {"optimizer.kind": "sgd", "optimizer.learning_rate": 1.0, "optimizer.weight_decay": 0.0}
     bare = spec.updated(plain | {"optimizer.momentum": 0.0})
-    engine = TorchEngine(bare, make_dataset(bare.task), TrainingState(state.step, state.weights, {}))
+    engine = TorchEngine(
+        bare, make_dataset(bare.task), TrainingState(state.step, state.weights, initial_state(bare).moments)
+    )
     loss = engine.advance(1)[0]
     after = engine.weights()
     return loss, {name: array.astype(np.float64) - after[name] for name, array in state.weights.items()}
@@ -197,7 +199,7 @@ def test_variances_of_transformers() -> None:
 
 def test_parameters_are_counted(spec: RunSpec) -> None:
     weights = initial_weights(spec.model, modulus=7)
-    assert parameter_count(spec.model, modulus=7) == sum(array.size for array in weights.values())
+    assert spec.model.parameter_count(spec.task) == sum(array.size for array in weights.values())
 
 
 # ---- measurements ---------------------------------------------------------------------------------------------------
@@ -205,10 +207,13 @@ def test_parameters_are_counted(spec: RunSpec) -> None:
 
 def test_spectra_of_every_kind_of_network() -> None:
     wave = np.cos(2 * np.pi * 3 * np.arange(97) / 97)
-    deep = initial_weights(ModelSpec(depth=3, width=20, norm="batch"), modulus=97)
+    task = TaskSpec(modulus=97)
+    model = ModelSpec(depth=3, width=20, norm="batch")
+    deep = initial_weights(model, modulus=97)
     deep["U"][4], deep["V"][4], deep["W"][:, 7] = wave, 0.1 * wave, 2 * wave
     deep["norm_scale"][:], deep["norm2_scale"][:] = np.arange(20), -np.arange(20)
-    inputs, outputs = neuron_spectra(deep), output_spectra(deep)
+    inputs, outputs = neuron_spectra(model, deep, task), output_spectra(model, deep, task)
+    assert inputs is not None
     assert inputs.ipr.shape == (2, 20)
     assert outputs is not None
     assert outputs.ipr.shape == (1, 20)
@@ -220,17 +225,22 @@ def test_spectra_of_every_kind_of_network() -> None:
     np.testing.assert_array_equal(outputs.norm_scale, -np.arange(20))
 
     for tied in (False, True):
-        weights = initial_weights(ModelSpec(kind="transformer", embed=16, tie_weights=tied), modulus=97)
+        model = ModelSpec(kind="transformer", embed=16, tie_weights=tied)
+        weights = initial_weights(model, modulus=97)
         weights["embedding"][:, 5] = wave
-        embedding, unembedding = neuron_spectra(weights), output_spectra(weights)
+        embedding, unembedding = neuron_spectra(model, weights, task), output_spectra(model, weights, task)
+        assert embedding is not None
         assert unembedding is not None
         assert embedding.ipr.shape == unembedding.ipr.shape == (1, 16)
         assert embedding.neuron_ipr[5] == pytest.approx(1)
         assert (unembedding.neuron_ipr[5] == pytest.approx(1)) == tied
         assert embedding.norm_scale is None
-    two_layer = initial_weights(ModelSpec(width=20, norm="layer"), modulus=97)
-    assert output_spectra(two_layer) is None
-    np.testing.assert_array_equal(neuron_spectra(two_layer).norm_scale, np.ones(20))
+    model = ModelSpec(width=20, norm="layer")
+    two_layer = initial_weights(model, modulus=97)
+    assert output_spectra(model, two_layer, task) is None
+    both = neuron_spectra(model, two_layer, task)
+    assert both is not None
+    np.testing.assert_array_equal(both.norm_scale, np.ones(20))
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=3, max_size=30))
@@ -250,21 +260,23 @@ def test_attention_patterns_of_a_pair() -> None:
     model = ModelSpec(kind="transformer", embed=8, heads=2, layers=2)
     weights = initial_weights(model, modulus=7)
     pairs = torch.tensor([[3, 4], [0, 6], [5, 5]])
-    patterns = Transformer(weights, heads=2).attention(pairs)
+    patterns = attention(make_network(model, weights), pairs)
     assert patterns.shape == (3, 2, 2, 2, 2)
     torch.testing.assert_close(patterns.sum(dim=-1), torch.ones(3, 2, 2, 2))
     x = weights["embedding"][pairs] + weights["positions"]  # [3, 2, d]
     q, k = ((x @ weights[f"{name}1"].T).reshape(3, 2, 2, 4) for name in ("query", "key"))
     scores = np.exp(np.einsum("bqhe,bkhe->bhqk", q, k) / 4)
     np.testing.assert_allclose(patterns[:, 0], scores / scores.sum(-1, keepdims=True), rtol=1e-4)
+    for pair, pattern in zip(pairs.tolist(), patterns.numpy(), strict=True):
+        np.testing.assert_allclose(model.attention(weights, tuple(pair)), pattern, rtol=1e-6)
 
 
 def test_curves_and_results_of_every_network(spec: RunSpec) -> None:
     result = run(spec.updated({"training.steps": 12}))
     assert [row.step for row in result.curve] == [*range(1, 11), 12]
     assert result.neurons is not None
-    assert result.neurons.neuron_ipr.shape == (spec.model.neurons,)
-    assert (result.outputs is None) == spec.model.two_layer
+    assert result.neurons.neuron_ipr.shape == (spec.model.neuron_count,)
+    assert (result.outputs is None) == (not spec.model.deep)
     assert math.isnan(result.final.norm_v) == (spec.model.kind == "transformer")
     assert result.module()(torch.tensor([[1, 2]])).shape == (1, 7)
 

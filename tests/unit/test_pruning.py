@@ -23,13 +23,13 @@ from grokscope import (
 )
 from grokscope.measure import prefixes, pruning
 from grokscope.measure.pruning import random_order
-from grokscope.models import Weights, make_network
-from grokscope.tasks import Dataset
+from grokscope.models import Network, Weights, make_network
+from grokscope.tasks import Dataset, modular_waves
 
 P, N = 11, 23
 
 
-def network(dead: bool = False, **model: Any) -> tuple[Weights, ModelSpec]:
+def network(dead: bool = False, **model: Any) -> tuple[Weights, Network]:
     """Weights of every part, large enough for the activation to bend, and norms that do something."""
     spec = ModelSpec(width=N, **model)
     generator = np.random.default_rng(1)
@@ -38,17 +38,17 @@ def network(dead: bool = False, **model: Any) -> tuple[Weights, ModelSpec]:
     }
     if "norm_variance" in weights:
         weights["norm_variance"] = np.square(weights["norm_variance"]) + np.float32(0.1)
-    return (pruned(weights, [3, 8]) if dead else weights), spec
+    return (pruned(spec, weights, [3, 8]) if dead else weights), spec
 
 
 def dataset(**task: Any) -> Dataset:
     return make_dataset(TaskSpec(**{"modulus": P, "corruption": 0.4} | task))
 
 
-def directly(weights: Weights, model: ModelSpec, data: Dataset, order: Any, loss: Any) -> PruningCurve:
+def directly(weights: Weights, model: Network, data: Dataset, order: Any, loss: Any) -> PruningCurve:
     """One copy of the network for each prefix, measured as any network is."""
     rows = [
-        measure_network(make_network(model, pruned(weights, order[:count])), data, loss)
+        measure_network(make_network(model, pruned(model, weights, order[:count])), data, loss)
         for count in range(len(order) + 1)
     ]
     names = PruningCurve.__dataclass_fields__
@@ -88,7 +88,7 @@ def test_with_dead_neurons_and_other_operations(norm: Any, operation: Any) -> No
     weights, model = network(norm=norm, dead=True)
     data = dataset(operation=operation)
     measured = measure_pruning(weights, model, data, random_orders=1)
-    orders = pruning_orders(weights, operation) | {"random": random_order(N, 0)}
+    orders = pruning_orders(model, weights, data.task) | {"random": random_order(N, 0)}
     assert measured.orders.keys() == orders.keys()
     for name, order in orders.items():
         assert_same(measured.orders[name], directly(weights, model, data, order, "mse"))
@@ -106,9 +106,11 @@ def test_examples_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_orders_follow_ipr_weights_and_scales() -> None:
-    weights, _ = network(norm="batch", dead=True)
-    orders = pruning_orders(weights)
-    spectra = neuron_spectra(weights)
+    weights, model = network(norm="batch", dead=True)
+    task = TaskSpec(modulus=P)
+    orders = pruning_orders(model, weights, task)
+    spectra = neuron_spectra(model, weights, task)
+    assert spectra is not None
     assert set(orders["lowest_ipr"][:2]) == set(orders["highest_ipr"][-2:]) == {3, 8}
     assert (np.diff(spectra.neuron_ipr[orders["lowest_ipr"][2:]]) >= 0).all()
     assert (np.diff(spectra.neuron_ipr[orders["highest_ipr"][:-2]]) <= 0).all()
@@ -116,21 +118,24 @@ def test_orders_follow_ipr_weights_and_scales() -> None:
     assert (np.diff(np.array(norms)[orders["norm"]]) >= 0).all()
     assert (np.diff(np.abs(weights["norm_scale"])[orders["norm_scale"]]) >= 0).all()
     assert all(sorted(order) == list(range(N)) for order in orders.values())
-    assert "norm_scale" not in pruning_orders(network()[0])
+    weights, model = network()
+    assert "norm_scale" not in pruning_orders(model, weights, task)
 
 
 def test_ipr_is_that_of_the_operation() -> None:
     """A character of the multiplicative group has IPR 1 for multiplication only."""
-    from grokscope.measure.characters import wave_order
-
-    weights, _ = network()
-    order = wave_order("multiply", P)
+    weights, model = network()
+    order = modular_waves("multiply", P).order
     for name in "UV":
         weights[name][7] = 0
         weights[name][7, order] = np.cos(2 * np.pi * 3 * np.arange(P - 1) / (P - 1))
     weights["W"][:, 7] = weights["U"][7]
-    assert pruning_orders(weights, "multiply")["highest_ipr"][0] == 7
-    assert pruning_orders(weights, "add")["highest_ipr"][0] != 7
+    first = {
+        operation: pruning_orders(model, weights, TaskSpec(operation=operation, modulus=P))["highest_ipr"][0]
+        for operation in ("multiply", "add")
+    }
+    assert first["multiply"] == 7
+    assert first["add"] != 7
 
 
 def test_random_orders_are_seeded_and_their_band_encloses_the_mean() -> None:
@@ -201,7 +206,7 @@ def test_accuracies_on_no_examples_do_not_exist(corruption: float, missing: set[
 
 
 @pytest.mark.parametrize("model", [ModelSpec(depth=3, width=8), ModelSpec(kind="transformer", embed=8)])
-def test_other_networks_are_refused(model: ModelSpec) -> None:
+def test_other_networks_are_refused(model: Network) -> None:
     weights = initial_weights(model, P)
     for attempt in (
         lambda: measure_pruning(weights, model, dataset()),

@@ -39,7 +39,7 @@ def test_reducing_makes_possible_runs() -> None:
     operands = RunSpec().updated({"task.corrupted_operands": (3, 22, 23, 96)})
     assert TINY.network(operands).task.corrupted_operands == (3, 22)
     transformer = TINY.network(RunSpec().updated({"model.kind": "transformer", "model.heads": 8}))
-    assert (transformer.model.embed, transformer.model.width) == (16, 500)
+    assert (transformer.model.embed, transformer.has("model.width")) == (16, False)
 
 
 def test_points_that_become_the_same_are_one() -> None:

@@ -2,16 +2,29 @@ import math
 
 import numpy as np
 import pytest
-from grokscope.measure.characters import wave_order
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from grokscope import neuron_spectra
-from grokscope.measure.spectrum import amplitudes, gini_coefficient, inverse_participation_ratio
-from grokscope.tasks import Operation
+from grokscope import ModelSpec, NeuronSpectra, TaskSpec, neuron_spectra
+from grokscope.arrays import FloatArray
+from grokscope.measure.spectrum import gini_coefficient, inverse_participation_ratio
+from grokscope.models import Weights
+from grokscope.tasks import Operation, modular_waves
 
 COMPOSITE_AND_PRIME = [3, 4, 5, 8, 9, 12, 15, 16, 24, 36, 60, 97, 100]
+
+
+def amplitudes(vectors: np.ndarray, operation: Operation) -> FloatArray:
+    return modular_waves(operation, vectors.shape[-1]).amplitudes(vectors)
+
+
+def spectra_of(weights: Weights) -> NeuronSpectra:
+    """Of the neurons of a two-layer network that adds."""
+    width, modulus = weights["U"].shape
+    spectra = neuron_spectra(ModelSpec(width=width), weights, TaskSpec(modulus=modulus))
+    assert spectra is not None
+    return spectra
 
 
 def ipr(vector: np.ndarray, operation: Operation = "add") -> float:
@@ -67,13 +80,13 @@ def units(modulus: int) -> list[int]:
 
 @pytest.mark.parametrize("modulus", [2, *COMPOSITE_AND_PRIME])
 def test_wave_order_holds_every_invertible_residue_once(modulus: int) -> None:
-    assert sorted(wave_order("multiply", modulus).ravel().tolist()) == units(modulus)
+    assert sorted(modular_waves("multiply", modulus).order.ravel().tolist()) == units(modulus)
 
 
 @pytest.mark.parametrize("modulus", COMPOSITE_AND_PRIME)
 def test_steps_along_an_axis_multiply_by_one_number(modulus: int) -> None:
     """Which makes multiplication a shift, and a shift changes no amplitude."""
-    order = wave_order("multiply", modulus)
+    order = modular_waves("multiply", modulus).order
     for axis in range(order.ndim):
         moved = np.roll(order, -1, axis=axis)
         factors = {
@@ -84,7 +97,7 @@ def test_steps_along_an_axis_multiply_by_one_number(modulus: int) -> None:
 
 @pytest.mark.parametrize("modulus", COMPOSITE_AND_PRIME)
 def test_a_character_of_the_multiplicative_group_has_ipr_1(modulus: int) -> None:
-    order = wave_order("multiply", modulus)
+    order = modular_waves("multiply", modulus).order
     generator = np.random.default_rng(0)
     for _ in range(5):
         frequencies = generator.integers(0, order.shape)
@@ -115,7 +128,7 @@ def test_dead_neurons_are_counted_and_kept_out_of_the_means() -> None:
     wave = np.cos(2 * np.pi * 3 * np.arange(97) / 97).astype(np.float32)
     tiny = 1e-37 * wave
     rows = np.stack([wave, tiny, np.zeros(97, np.float32)])
-    spectra = neuron_spectra({"U": rows, "V": rows, "W": rows.T.copy()})
+    spectra = spectra_of({"U": rows, "V": rows, "W": rows.T.copy()})
     assert spectra.dead.tolist() == [False, False, True]
     assert spectra.frequency[0].tolist() == [3, 3, -1]
     assert spectra.neuron_ipr[:2] == pytest.approx(1, rel=1e-5)
@@ -126,6 +139,6 @@ def test_dead_neurons_are_counted_and_kept_out_of_the_means() -> None:
 
 def test_a_network_of_dead_neurons_has_no_mean() -> None:
     zero = np.zeros((4, 97), np.float32)
-    spectra = neuron_spectra({"U": zero, "V": zero, "W": zero.T.copy()})
+    spectra = spectra_of({"U": zero, "V": zero, "W": zero.T.copy()})
     assert spectra.dead.all()
     assert math.isnan(spectra.mean_ipr)

@@ -75,7 +75,7 @@ def test_an_engine_that_took_no_step_gives_its_state_back(tiny: RunSpec) -> None
 def plain_training(spec: RunSpec, steps: int) -> tuple[list[float], dict[str, np.ndarray]]:
     """Quadratic network, MSE, full batch, AdamW: gradients and update written out by hand, in double precision."""
     dataset = make_dataset(spec.task, spec.training.seed)
-    (m, n), y, p = dataset.train_inputs.T, dataset.train_labels, dataset.modulus
+    (m, n), y, p = dataset.train_inputs.T, dataset.train_labels, dataset.classes
     parameters = {name: array.astype(np.float64) for name, array in initial_state(spec).weights.items()}
     first = {name: np.zeros_like(array) for name, array in parameters.items()}
     second = {name: np.zeros_like(array) for name, array in parameters.items()}

@@ -1,5 +1,4 @@
 import math
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ def test_results_do_not_depend_on_the_number_of_threads(tiny: gs.RunSpec) -> Non
 
 
 def test_a_curve_has_a_row_for_each_measured_step(tiny: gs.RunSpec) -> None:
-    seen: list[gs.Measurement] = []
+    seen: list[gs.Row] = []
     result = gs.run(tiny, on_measurement=lambda row, _: seen.append(row))
     assert [row.step for row in result.curve] == tiny.training.measured_steps()
     assert tuple(seen) == result.curve
@@ -91,7 +90,12 @@ def test_a_run_that_diverges_in_its_last_step_says_so_too(tiny: gs.RunSpec) -> N
 
 def test_the_spectra_of_every_measured_step_can_be_had(tiny: gs.RunSpec) -> None:
     means: list[float] = []
-    result = gs.run(tiny, on_measurement=lambda _, spectra: means.append(spectra.mean_ipr))
+
+    def keep(row: gs.Row, spectra: gs.NeuronSpectra | None) -> None:
+        assert spectra is not None
+        means.append(spectra.mean_ipr)
+
+    result = gs.run(tiny, on_measurement=keep)
     assert means == [row.mean_ipr for row in result.curve]
 
 
@@ -124,7 +128,7 @@ def test_describe_is_plain_words(tiny: gs.RunSpec) -> None:
 
 
 def test_rows_have_the_documented_columns(tiny: gs.RunSpec) -> None:
-    columns = set(asdict(gs.run(tiny).final))
+    columns = set(gs.run(tiny).final)
     assert columns >= {
         "step", "train_loss", "test_loss", "train_accuracy", "test_accuracy", "corrupted_accuracy", "clean_accuracy",
         "recovered_accuracy", "mean_ipr", "norm_u", "norm_v", "norm_w",

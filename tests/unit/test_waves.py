@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from grokscope.measure.characters import wave_order
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from grokscope import ModelSpec, analytic_weights, initial_weights, neuron_waves, output_waves
-from grokscope.measure.spectrum import coefficients
-from grokscope.measure.waves import phase_relation, wave_frequencies, why_no_relation
+from grokscope import ModelSpec, NeuronWaves, TaskSpec, analytic_weights, initial_weights, neuron_waves, output_waves
+from grokscope.measure.waves import phase_relation, why_no_relation
 from grokscope.models import Weights
 from grokscope.randomness import Stream, permutation
-from grokscope.tasks import Operation
+from grokscope.tasks import Operation, modular_waves
+from grokscope.waves import wave_frequencies
 
 
 def distance(first: npt.ArrayLike, second: npt.ArrayLike) -> Any:
@@ -33,9 +32,15 @@ def network(u: npt.ArrayLike, v: npt.ArrayLike, w: npt.ArrayLike) -> Weights:
     return {"U": U, "V": V, "W": W.T.copy()}
 
 
+def waves_in(weights: Weights, operation: Operation = "add") -> NeuronWaves:
+    """Of the neurons of a two-layer network."""
+    width, modulus = weights["U"].shape
+    return neuron_waves(ModelSpec(width=width), weights, TaskSpec(operation=operation, modulus=modulus))
+
+
 @pytest.mark.parametrize(("modulus", "width"), [(97, 500), (31, 90), (10, 60)])
 def test_the_analytic_network_obeys_the_relation_in_every_neuron(modulus: int, width: int) -> None:
-    waves = neuron_waves(analytic_weights(modulus, width, seed=3))
+    waves = waves_in(analytic_weights(modulus, width, seed=3))
     frequency = 1 + permutation(3, Stream.ANALYTIC, 0, np.arange(width, dtype=np.int64))
     folded = np.minimum(frequency % modulus, -frequency % modulus)
     assert [waves.frequency_of(wave) for wave in waves.wave] == folded.tolist()
@@ -55,7 +60,7 @@ def test_the_analytic_network_obeys_the_relation_in_every_neuron(modulus: int, w
 @given(st.integers(1, 48), st.floats(-3.1, 3.1), st.floats(-3.1, 3.1), st.floats(-3.1, 3.1))
 @settings(max_examples=50)
 def test_phases_are_those_of_the_cosines(frequency: int, u: float, v: float, w: float) -> None:
-    waves = neuron_waves(network(*(cosine(frequency, phase, 97) for phase in (u, v, w))))
+    waves = waves_in(network(*(cosine(frequency, phase, 97) for phase in (u, v, w))))
     assert distance(waves.phase[:, 0], [u, v, w]).max() < 1e-4
     assert distance(waves.residual[0], u + v - w) < 1e-4
     assert -np.pi < waves.residual[0] <= np.pi
@@ -66,8 +71,8 @@ def test_phases_are_those_of_the_cosines(frequency: int, u: float, v: float, w: 
 @settings(max_examples=50)
 def test_shifting_all_weights_turns_every_phase_by_the_shift_theorem(seed: int, shift: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(3, 31))
-    here = neuron_waves(network(*rows))
-    there = neuron_waves(network(*np.roll(rows, shift, axis=1)))
+    here = waves_in(network(*rows))
+    there = waves_in(network(*np.roll(rows, shift, axis=1)))
     assume(not np.isnan(here.phase).any())
     frequency = here.frequency_of(here.wave[0])
     assert there.frequency_of(there.wave[0]) == frequency
@@ -78,13 +83,13 @@ def test_shifting_all_weights_turns_every_phase_by_the_shift_theorem(seed: int, 
 
 
 def test_a_residual_of_half_a_turn_is_plus_pi() -> None:
-    waves = neuron_waves(network(cosine(1, 0, 4 * 3), cosine(1, 0, 12), -cosine(1, 0, 12)))
+    waves = waves_in(network(cosine(1, 0, 4 * 3), cosine(1, 0, 12), -cosine(1, 0, 12)))
     assert waves.residual[0] == pytest.approx(np.pi)
 
 
 def character(modulus: int, frequencies: tuple[int, ...], phase: float) -> npt.NDArray[np.float64]:
     """A real character of the multiplicative group, one value at a time; 0 at what has no inverse."""
-    order = wave_order("multiply", modulus)
+    order = modular_waves("multiply", modulus).order
     wave = np.zeros(modulus)
     for exponents in np.ndindex(order.shape):
         turns = sum(f * e / length for f, e, length in zip(frequencies, exponents, order.shape, strict=True))
@@ -94,9 +99,9 @@ def character(modulus: int, frequencies: tuple[int, ...], phase: float) -> npt.N
 
 @pytest.mark.parametrize(("modulus", "frequencies"), [(31, (7,)), (35, (1, 2)), (15, (1, 1)), (24, (1, 0, 1))])
 def test_a_character_of_the_group_is_one_wave(modulus: int, frequencies: tuple[int, ...]) -> None:
-    waves = neuron_waves(network(*(character(modulus, frequencies, phase) for phase in (0.5, 0.25, 0.75))), "multiply")
+    waves = waves_in(network(*(character(modulus, frequencies, phase) for phase in (0.5, 0.25, 0.75))), "multiply")
     found = waves.frequency_of(waves.wave[0])
-    conjugate = tuple(-f % length for f, length in zip(frequencies, waves.cycles, strict=True))
+    conjugate = tuple(-f % length for f, length in zip(frequencies, waves.waves.cycles, strict=True))
     assert (tuple(found) if isinstance(found, list) else (found,)) in (frequencies, conjugate)
     assert waves.spectra.neuron_ipr[0] == pytest.approx(1, abs=1e-5)
     if frequencies == conjugate:
@@ -113,8 +118,9 @@ def test_the_relation_of_each_operation(operation: Operation, w: float) -> None:
         rows = [cosine(3, phase, 31) for phase in phases]
     else:
         rows = [character(31, (3,), phase) for phase in phases]
-    assert neuron_waves(network(*rows), operation).residual[0] == pytest.approx(0, abs=1e-5)
-    assert ("φ_u − φ_v" in phase_relation(operation)) == (operation in ("subtract", "divide"))
+    waves = waves_in(network(*rows), operation)
+    assert waves.residual[0] == pytest.approx(0, abs=1e-5)
+    assert ("φ_u − φ_v" in phase_relation(waves.waves)) == (operation in ("subtract", "divide"))
 
 
 def test_a_neuron_that_subtracts_solves_subtraction() -> None:
@@ -123,14 +129,14 @@ def test_a_neuron_that_subtracts_solves_subtraction() -> None:
     phases = np.linspace(-np.pi, np.pi, 13)
     u, v = cosine(3, 1.0, 31), cosine(3, 0.5, 31)
     overlap = [(u[m] * v[n] * cosine(3, w, 31)[(m - n) % 31]).mean() for w in phases]
-    best = neuron_waves(network(u, v, cosine(3, phases[int(np.argmax(overlap))], 31)), "subtract")
+    best = waves_in(network(u, v, cosine(3, phases[int(np.argmax(overlap))], 31)), "subtract")
     assert abs(best.residual[0]) < np.pi / 12 + 1e-5  # half the distance of the phases that were tried
 
 
 @pytest.mark.parametrize(("second", "field"), [(10, "second_double"), (15, "second_triple"), (0, "second_constant")])
 def test_second_waves(second: int, field: str) -> None:
     mixed = cosine(5, 0.3, 97) + (0.1 if second == 0 else 0.2) * cosine(second, 0, 97)
-    waves = neuron_waves(network(mixed, mixed, mixed))
+    waves = waves_in(network(mixed, mixed, mixed))
     assert (waves.wave[0], waves.second[0]) == (5, second)
     assert waves.second_ratio[0] == pytest.approx(0.2, rel=1e-5)  # |rfft| of a constant is twice that of a cosine
     summary = waves.summary()
@@ -141,12 +147,12 @@ def test_second_waves(second: int, field: str) -> None:
 def test_harmonics_wrap_round_the_modulus() -> None:
     """2 · 40 = 80, which is the wave of 17."""
     mixed = cosine(40, 0.3, 97) + 0.2 * cosine(17, 0, 97)
-    assert neuron_waves(network(mixed, mixed, mixed)).summary().second_double == 1
+    assert waves_in(network(mixed, mixed, mixed)).summary().second_double == 1
 
 
 def test_neurons_whose_vectors_disagree_or_are_dead() -> None:
     a, b, zero = cosine(3, 0.1, 97), cosine(8, 0.2, 97), np.zeros(97)
-    waves = neuron_waves(network([a, a, zero, a], [a, b, zero, a], [a, a, zero, zero]))
+    waves = waves_in(network([a, a, zero, a], [a, b, zero, a], [a, a, zero, zero]))
     assert waves.agrees.tolist() == [True, False, False, False]
     assert waves.live.tolist() == [True, True, False, False]
     assert waves.wave.tolist() == [3, 3, -1, -1]
@@ -158,7 +164,7 @@ def test_neurons_whose_vectors_disagree_or_are_dead() -> None:
     assert waves.frequency_of(-1) is None
     assert not waves.power[2:].any()
     assert waves.norm[3] == pytest.approx(math.sqrt(97))
-    dead = neuron_waves(network([zero], [zero], [zero])).summary()
+    dead = waves_in(network([zero], [zero], [zero])).summary()
     assert (dead.neurons, dead.frequencies) == (0, 0)
     assert math.isnan(dead.agreement)
     assert math.isnan(dead.mean_residual)
@@ -167,7 +173,7 @@ def test_neurons_whose_vectors_disagree_or_are_dead() -> None:
 @pytest.mark.parametrize("modulus", [2, 3, 4])
 @pytest.mark.parametrize("operation", ["add", "multiply"])
 def test_the_smallest_moduli(modulus: int, operation: Operation) -> None:
-    waves = neuron_waves(initial_weights(ModelSpec(width=8), modulus), operation)
+    waves = waves_in(initial_weights(ModelSpec(width=8), modulus), operation)
     assert waves.counts().sum() == 8
     assert waves.power.sum(axis=1) == pytest.approx(1)
     waves.summary()
@@ -183,15 +189,19 @@ def test_the_smallest_moduli(modulus: int, operation: Operation) -> None:
     ],
 )
 def test_what_each_network_has(fields: dict[str, Any], ends: dict[str, tuple[str, ...]]) -> None:
-    weights = initial_weights(ModelSpec(**fields), 11)
-    found = [waves for waves in (neuron_waves(weights), output_waves(weights)) if waves is not None]
+    model, task = ModelSpec(**fields), TaskSpec(modulus=11)
+    weights = initial_weights(model, 11)
+    both = neuron_waves(model, weights, task), output_waves(model, weights, task)
+    found = [waves for waves in both if waves is not None]
     assert {waves.layer: waves.vectors for waves in found} == ends
     for waves in found:
-        relation = why_no_relation(waves, "add")
+        relation = why_no_relation(waves)
         assert (relation is None) == (waves.layer == "hidden") == (not np.isnan(waves.residual).all())
         assert math.isnan(waves.summary().agreement) == (len(waves.vectors) == 1)
-        assert waves.vectors_in(weights).keys() == set(waves.vectors)
-    assert why_no_relation(found[0], "x2+y2") is not None
+        assert waves.neurons.vectors.keys() == set(waves.vectors)
+        assert {vectors.shape for vectors in waves.neurons.vectors.values()} == {(len(waves.wave), 11)}
+    squares = neuron_waves(model, weights, TaskSpec(operation="x2+y2", modulus=11))
+    assert why_no_relation(squares) is not None
 
 
 @given(st.sampled_from([(7,), (8,), (2, 4), (4, 6), (2, 2, 2)]), st.integers(0, 2**32 - 1))
@@ -200,7 +210,8 @@ def test_waves_have_the_frequencies_that_a_plain_sum_finds(cycles: tuple[int, ..
     """The slow twin: each coefficient as a sum over all places."""
     modulus = {(7,): 7, (8,): 8, (2, 4): 15, (4, 6): 35, (2, 2, 2): 24}[cycles]
     operation: Operation = "add" if len(cycles) == 1 else "multiply"
-    order = wave_order(operation, modulus)
+    waves = modular_waves(operation, modulus)
+    order = waves.order
     assert order.shape == cycles
     vector = np.random.default_rng(seed).normal(size=modulus)
     for place, frequencies in enumerate(wave_frequencies(cycles)):
@@ -208,4 +219,4 @@ def test_waves_have_the_frequencies_that_a_plain_sum_finds(cycles: tuple[int, ..
             vector[order[at]] * np.exp(-2j * np.pi * (frequencies * np.array(at) / np.array(cycles)).sum())
             for at in np.ndindex(cycles)
         )
-        assert coefficients(vector, operation)[place] == pytest.approx(plain, abs=1e-9)
+        assert waves.coefficients(vector)[place] == pytest.approx(plain, abs=1e-9)

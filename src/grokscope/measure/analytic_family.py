@@ -62,7 +62,9 @@ def nearest_member(vectors: FloatArray, waves: Waves) -> NearestMember:
     True
     """
     if not has_family(waves):
-        raise GrokscopeError("the analytic family does not exist: the task is not a group operation")
+        raise GrokscopeError(
+            f"the analytic family does not exist: the task is not a group operation ({waves.why_no_relation})"
+        )
     squares = np.square(vectors[..., waves.places]).sum(axis=-1)  # [3, N]
     live = (squares > 0).all(axis=0)
     coefficients = waves.coefficients(vectors[:, live])  # [3, L, K]
