@@ -8,10 +8,13 @@ PACKAGE = Path(__file__).parents[2] / "src" / "grokscope"
 # As in docs/architecture.md.
 LEVELS = {
     "errors": 0,
+    "arrays": 0,
     "compiled": 1,
+    "extension": 1,
     "spec": 1,
     "phases": 1,
     "randomness": 1,
+    "section": 2,
     "tasks": 2,
     "models": 2,
     "engines": 3,

@@ -14,7 +14,8 @@ def command(experiment: Experiment, evidence: Evidence) -> str:
     """What makes this figure again, from nothing, with the same runs: where cells were inferred, they are again."""
     diagrams = map(evidence.diagram, experiment.needs(evidence.scale).diagrams)
     inferred = any(sum(cell.counts.values()) > cell.runs for diagram in diagrams for cell in diagram.all_cells())
-    return f"grokscope figure {experiment.name}{evidence.scale.flags()}{' --refine' if inferred else ''}"
+    refine = " --refine" if inferred else ""
+    return f"grokscope figure {experiment.file or experiment.name}{evidence.scale.flags()}{refine}"
 
 
 def store_flag(store: Path) -> str:
