@@ -134,11 +134,11 @@ def _auroc(feature: str, step: int) -> Callable[..., float]:
 EXPERIMENT = Experiment(
     name="beyond-fate",
     title="Beyond the paper: the fate of neurons",
-    caption="The network of Figure 1 without weight decay, at several ages. A neuron is called generalising if its IPR "
-    "ends above 0.5, memorising otherwise. Left: how well the neurons that will generalise can be told from "
-    "a property that they have at a step (AUROC; 0.5 is guessing; bars span the seeds). Middle and right: IPR and norm "
-    "of the two kinds, median and the range from the 10th to the 90th percentile. The first step shown is the network "
-    "before training.",
+    caption="The network of Figure 1 without weight decay, at several ages. A neuron is called generalising if its "
+    "IPR ends above 0.5, memorising otherwise. Left: how well a property of the neurons at each step predicts which "
+    "of them will generalise (AUROC; 0.5 is guessing; bars span the seeds). Middle and right: IPR and norm of the two "
+    "kinds, median and the range from the 10th to the 90th percentile. The first step shown is the network before "
+    "training.",
     needs=needs,
     draw=draw,
     claims=(
@@ -171,7 +171,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others "
-            "are at step 200, the next that was looked at.",
+            "by step 200, the next one that was measured.",
         ),
     ),
 )

@@ -90,9 +90,9 @@ EXPERIMENT = Experiment(
     name="beyond-probability",
     title="Beyond the paper: probabilities of the phases over seeds",
     caption="Two lines through the diagrams of Figure 3(a), at α = 0.5 and at ξ = 0.35, with several seeds for every "
-    "point. Above, how many of the seeds end in which phase; below, the probability of each phase with its 95 % "
-    "confidence interval after Wilson. Where a refined sweep left out a "
-    "seed it counts as those around it. A seed decides the split, the labels and the initial weights.",
+    "point. Above: how many of the seeds end in which phase. Below: the probability of each phase with its 95 % "
+    "Wilson confidence interval. Where a refined sweep left out a seed, it counts like those around it. A seed "
+    "decides the split, the labels and the initial weights.",
     needs=needs,
     draw=draw,
     claims=(

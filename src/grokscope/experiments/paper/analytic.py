@@ -253,7 +253,7 @@ EXPERIMENT = Experiment(
             "Near a generalising solution the gradient depends on the weights with a higher power than elsewhere.",
             Check("power at random weights", _degree_at_random, low=1.5, high=2.5, of=_SECOND),
             Check("power at the analytic solution", _degree_at_solution, low=3.5, of=_SECOND),
-            note="The power near the solution is the higher one by far; what fails is our bound for the other. At the "
+            note="The power near the solution is by far the higher one; our bound for the other one fails. At the "
             "initial weights of the default network the output is no longer small beside the labels, which makes the "
             "power 2.6; with half these weights it is 2.02.",
         ),

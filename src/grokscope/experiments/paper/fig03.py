@@ -159,8 +159,8 @@ WEIGHT_DECAY_CLAIMS = (
             low=0.03,
             of=(with_decay(15), with_decay(5)),
         ),
-        note="The step from none to 5 is large. From 5 to 15 the border of generalisation stays where it is, on the "
-        "paper's grid to the cell: what grows behind it is Full Inversion.",
+        note="The step from none to 5 is large. From 5 to 15 the border of generalisation stays exactly where it is "
+        "on the paper's grid; behind it Full Inversion grows.",
     ),
     _claim(
         "weight-decay-needs-less-data",

@@ -90,10 +90,10 @@ def _rule_outlasts_memory(result: RunResult) -> float:
 EXPERIMENT = Experiment(
     name="fig06",
     title="Pruning the Coexistence network by IPR",
-    caption="Accuracies of the network at α = 0.5, ξ = 0.35 and without weight decay, against the fraction of its "
-    "neurons that were removed, without training again: from the lowest IPR on (left), and from the highest (right). "
-    "Without neurons of low IPR it forgets the corrupted labels and keeps the rule; without those of high IPR it "
-    "forgets the rule and keeps the corrupted labels.",
+    caption="Accuracies of the network at α = 0.5, ξ = 0.35 and no weight decay, against the fraction of its neurons "
+    "that were removed without retraining: lowest IPR first (left) and highest IPR first (right). Without low-IPR "
+    "neurons it forgets the corrupted labels and keeps the rule; without high-IPR neurons it forgets the rule and "
+    "keeps the corrupted labels.",
     needs=needs,
     draw=draw,
     claims=(

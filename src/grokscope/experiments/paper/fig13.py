@@ -60,9 +60,10 @@ def _diagram(scale: Scale) -> tuple[Plan, ...]:
 EXPERIMENT = Experiment(
     name="fig13",
     title="Phase diagrams and IPR of Transformers with dropout",
-    caption="One-layer Transformers with dropout of what attention and MLP add: phases over α and ξ, and the IPR of "
-    "the dimensions of the embedding at α = 0.9, ξ = 0.1, with an outline of the same before training. The paper "
-    "states no weight decay here; all have the smaller one of Figure 7, without which they do not even memorise.",
+    caption="One-layer Transformers with dropout on the outputs of attention and MLP: phases over α and ξ, and the "
+    "IPR of the dimensions of the embedding at α = 0.9, ξ = 0.1, with an outline of the same before training. The "
+    "paper states no weight decay here; all have the smaller one of Figure 7, because without any they do not even "
+    "memorise.",
     needs=needs,
     draw=draw,
     claims=(

@@ -84,7 +84,7 @@ _FIG20 = Experiment(
             "batch",
             "With BatchNorm",
             note="At α = 0.5 the network is in Partial Inversion at step 2000 (train accuracy 0.84, seed 0), but "
-            "memorises more and more and ends, at 0.92, beyond the 0.9 at which Table 2 speaks of Coexistence.",
+            "memorises more and more and ends at 0.92, above the 0.9 where Coexistence begins in Table 2.",
         ),
     ),
 )
@@ -102,8 +102,8 @@ _FIG21 = Experiment(
             "layer",
             "With LayerNorm",
             note="At α = 0.5 the network is in Partial Inversion at step 2000 (train accuracy 0.88, seed 0), but "
-            "memorises more and more: three seeds end at 0.95, 0.91 and 0.88, about the 0.9 at which Table 2 speaks of "
-            "Coexistence.",
+            "memorises more and more: three seeds end at 0.95, 0.91 and 0.88, around the 0.9 where Coexistence begins "
+            "in Table 2.",
         ),
         Claim(
             "layernorm-scales-do-not-follow-ipr",
@@ -113,7 +113,7 @@ _FIG21 = Experiment(
                 Check(f"rank correlation of |γ| and IPR at α {fraction:g}", _correlation, low=-0.3, high=0.3, of=spec)
                 for fraction, spec in phase_specs("layer").items()
             ),
-            note="Three seeds at α = 0.8 have 0.09, 0.39 and 0.45: weaker than the 0.75 of BatchNorm, and not nothing.",
+            note="Three seeds at α = 0.8 have 0.09, 0.39 and 0.45: weaker than the 0.75 of BatchNorm, but not zero.",
         ),
     ),
 )
@@ -131,7 +131,7 @@ _FIG22 = Experiment(
             "none",
             "Without a norm",
             note="At α = 0.5 the network is in Partial Inversion at step 2000 (train accuracy 0.87, seed 0), but "
-            "memorises more and more and ends, at 0.94, beyond the 0.9 at which Table 2 speaks of Coexistence.",
+            "memorises more and more and ends at 0.94, above the 0.9 where Coexistence begins in Table 2.",
         ),
     ),
 )

@@ -48,7 +48,7 @@ EXPERIMENT = Experiment(
     name="fig26",
     title="Phase diagrams with cross-entropy",
     caption="As Figure 3, trained with cross-entropy: weight decay above, dropout below. The paper does not state the "
-    "values; these are chosen so that the phases of its text occur.",
+    "values; these were chosen so that the phases that it describes occur.",
     needs=needs,
     draw=draw,
     claims=(

@@ -79,8 +79,8 @@ def _checks() -> tuple[Check, ...]:
 EXPERIMENT = Experiment(
     name="table1",
     title="The phases in words",
-    caption="What distinguishes the phases, and beside it the accuracies of one network in each: on corrupted training "
-    "examples against the drawn labels, and on the test set.",
+    caption="What distinguishes the phases, with the accuracies of one network in each: on corrupted training "
+    "examples, measured against the drawn labels, and on the test set.",
     needs=needs,
     draw=draw,
     claims=(
@@ -89,8 +89,9 @@ EXPERIMENT = Experiment(
             "Table 1",
             "Each phase memorises corrupted labels, and generalises, as its row of the table says.",
             _checks(),
-            note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels: it fails at "
-            "memorising all of them, as the text says, and not at memorising any, as the table does.",
+            note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels. That agrees "
+            "with the text, by which it cannot memorise all of them, and not with the table, by which it memorises "
+            "none.",
         ),
     ),
 )
