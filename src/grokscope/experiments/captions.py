@@ -1,4 +1,4 @@
-"""What stands below a figure: what is to be seen, the exact settings, and the runs."""
+"""What stands below a figure: a description, the exact settings, and the runs."""
 
 from pathlib import Path
 from textwrap import fill
@@ -11,7 +11,7 @@ from grokscope.sweep.diagram import PhaseDiagram
 
 
 def command(experiment: Experiment, evidence: Evidence) -> str:
-    """What makes this figure again, from nothing, with the same runs: where cells were inferred, they are again."""
+    """The command that makes this figure again with the same runs, inferring cells if they were inferred."""
     diagrams = map(evidence.diagram, experiment.needs(evidence.scale).diagrams)
     inferred = any(sum(cell.counts.values()) > cell.runs for diagram in diagrams for cell in diagram.all_cells())
     refine = " --refine" if inferred else ""

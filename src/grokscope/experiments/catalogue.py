@@ -63,7 +63,7 @@ ALL = "all"
 
 
 def experiments_called(names: Iterable[str], *, all_allowed: bool = False) -> list[Experiment]:
-    """The experiments of these names, each once however it is spelt; one that cannot be made is refused.
+    """The experiments of these names, each once; refuses those that cannot be made.
 
     >>> [experiment.name for experiment in experiments_called(["fig1", "fig03a", "fig01"])]
     ['fig01', 'fig03a']
@@ -83,7 +83,7 @@ def claims_about(experiments: Iterable[Experiment]) -> list[Claim]:
 
 
 def claims_called(names: Sequence[str]) -> list[Claim]:
-    """The claims of these names, and those about the figures of these names; without a name, all.
+    """The claims with these names and those about figures with these names; all claims if there are no names.
 
     >>> [claim.id for claim in claims_called(["two-peaks", "fig31"])]
     ['two-peaks', 'multiplication-same-phases', 'multiplication-logarithmic-waves']
