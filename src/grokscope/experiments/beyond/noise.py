@@ -46,7 +46,7 @@ def _networks(*noises: str) -> tuple[RunSpec, ...]:
 
 
 def answers(result: RunResult, *, affected: bool = True) -> dict[str, float]:
-    """What a network says about test pairs, as shares: of those whose operand m may be corrupted, or of the others."""
+    """The shares of a network's answers on test pairs whose operand m may be corrupted, or on the other test pairs."""
     table = measure_logits(result.module(), result.dataset())
     operands = result.spec.task.corrupted_operands
     noisy = np.ones(len(table.pairs), bool) if operands is None else np.isin(table.pairs[:, 0], operands)

@@ -32,7 +32,7 @@ _FEWER: dict[str, tuple[object, ...]] = {
 
 
 class Prunable(NamedTuple):
-    """What can be taken from a network, lowest IPR first."""
+    """What can be removed from a network, lowest IPR first."""
 
     fraction: float  # of the neurons, with test accuracy at most 0.01 lower; NaN if the network does not generalise
     low_ipr: float  # the fraction of neurons that are dead, or have an IPR below .5

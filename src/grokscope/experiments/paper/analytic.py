@@ -77,7 +77,7 @@ def _sizes(specs: Sequence[RunSpec]) -> tuple[int, list[int]]:
 
 @cache
 def _errors(modulus: int, width: int, seed: int) -> tuple[float, float, float, float]:
-    """Of the analytic network on all pairs: RMS of logit − δ, accuracy, mean logit of the truth, RMS of the others."""
+    """The analytic network on all pairs: RMS of logit − δ, accuracy, mean logit of the truth, RMS of the others."""
     network = make_network(ModelSpec(width=width), analytic_weights(modulus, width, seed))
     pairs = np.stack(np.divmod(np.arange(modulus**2), modulus), axis=1)  # [p², 2]
     truth = pairs.sum(axis=1) % modulus
@@ -128,7 +128,7 @@ def delta_from_waves(modulus: int, frequencies: npt.ArrayLike) -> npt.NDArray[np
 
 
 def _delta_error(missing: int) -> Callable[[RunSpec], float]:
-    """The largest error of the δ of Equation 7 made of ⌈p/2⌉ frequencies, without so many of them."""
+    """The largest error of the δ of Equation 7 made of ⌈p/2⌉ frequencies with this many missing."""
 
     def value(spec: RunSpec) -> float:
         modulus = spec.task.modulus

@@ -1,4 +1,4 @@
-"""Figure 5: BatchNorm leaves the neurons as they are, and turns the memorising ones down."""
+"""Figure 5: BatchNorm leaves the neurons as they are, and turns down those that memorise."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ from grokscope.plots.runs import draw_ipr_histogram, draw_norm_scales
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
-# The paper says Adam, which AdamW without weight decay is.
+# The paper says Adam; AdamW without weight decay is the same.
 PLAIN = RunSpec().updated({"task.data_fraction": 0.65, "task.corruption": 0.2}).with_batches_of(64)
 NORMED = PLAIN.updated({"model.norm": "batch"})
 EARLY_STEP = 2000  # at which the accuracies of a faithful run are known

@@ -50,7 +50,7 @@ DEEP_MLPS = _plan("fig7b", DEEP_MLP, MLP_DECAYS)
 
 
 def specs() -> list[RunSpec]:
-    """Two Transformers and two MLPs at α = .8, ξ = .2: the first of both with little weight decay."""
+    """Two Transformers and two MLPs at α = .8, ξ = .2, each first with little weight decay, then with more."""
     return [
         base.updated({DECAY: decay})
         for base, decays in ((TRANSFORMER, TRANSFORMER_DECAYS), (DEEP_MLP, MLP_DECAYS))
@@ -149,7 +149,7 @@ def _stages_claim(name: str, what: str, spec: RunSpec, note: str = "") -> Claim:
 
 
 def _is_full_inversion(result: RunResult) -> float:
-    """1 or 0; NaN for a network that has learnt nothing, which says nothing."""
+    """1 or 0; NaN for a network that has learnt nothing, and so shows nothing."""
     return float(result.phase is Phase.FULL_INVERSION) if result.final.train_accuracy > 0.5 else math.nan
 
 

@@ -21,7 +21,7 @@ from grokscope.spec import RunSpec
 FORGETTING = fig01.BASE.updated({"optimizer.weight_decay": 20.0, "training.steps": 5000})
 RELU = FORGETTING.updated({"model.activation": "relu"})
 # Gradients are tiny beside weight decay 20, so plain gradient descent needs another scale of both. A smaller task with
-# more data lets it find the rule within some thousand steps; a search found from which weight decay on it does not.
+# more data lets it find the rule within some thousand steps; a search found the weight decay from which on it does not.
 _DESCENT = FORGETTING.updated(
     {
         "task.modulus": 47,
@@ -57,7 +57,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def _best_row(result: RunResult) -> Measurement:
-    """The curve where test accuracy was highest, for the last time."""
+    """The last row of the curve with the highest test accuracy."""
     return max(result.curve, key=lambda row: (row.test_accuracy, row.step))
 
 

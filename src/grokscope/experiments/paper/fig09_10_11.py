@@ -33,7 +33,7 @@ LAYERNORM = diagram_plan("fig11", "layer")
 
 
 def _inversion_gain(more: PhaseDiagram, less: PhaseDiagram) -> float:
-    """By how much more of the first diagram, all batch sizes together, is inverted."""
+    """By how much more of the first diagram is inverted, all batch sizes together."""
     return share_gain(more.panels, less.panels, INVERTING)
 
 

@@ -83,8 +83,8 @@ def _more_heads(shape: str) -> Check:
     )
 
 
-# Before training the mean IPR varies by 1.3 % between seeds at p = 97, d = 128, and by 2.2 % at p = 47, d = 64: there a
-# single seed 5 % apart is not much. Within a fifth two histograms as broad as these look alike.
+# Before training the mean IPR varies by 1.3 % between seeds at p = 97, d = 128, and by 2.2 % at p = 47, d = 64, where a
+# difference of 5 % between single seeds is not much. Histograms this broad look alike if their means differ by a fifth.
 EXPERIMENT = Experiment(
     name="fig12",
     title="IPR of the embeddings of Transformers with other depths, heads and tied weights",

@@ -22,7 +22,7 @@ _SELECTED = {"task.data_fraction": 0.9, "task.corruption": 0.1}
 
 
 def plan(scale: Scale) -> Plan:
-    """A panel for each dropout, the first being one of Figure 7; only none and the most of it if not at full scale."""
+    """A panel for each dropout, at reduced scales only for none and the largest. The first is a panel of Figure 7."""
     shown = DROPOUTS if scale.full else (DROPOUTS[0], DROPOUTS[-1])
     axis = Axis.over("model.dropout", shown)
     return Plan("fig13", LESS_TRANSFORMER, (DATA_FRACTIONS, CORRUPTIONS, axis))
@@ -74,7 +74,7 @@ EXPERIMENT = Experiment(
             (
                 Check("test accuracy, dropout 0.05", final("test_accuracy"), low=0.9, of=SMALL),
                 Check("train accuracy, dropout 0.05", final("train_accuracy"), low=0.9, of=SMALL),
-                # Ignoring all wrong labels is a train accuracy of 0.9 too: that it memorises is told by these alone.
+                # Ignoring all wrong labels is a train accuracy of 0.9 too: only these labels show that it memorises.
                 Check("corrupted accuracy, dropout 0.05", final("corrupted_accuracy"), low=0.5, of=SMALL),
                 Check(
                     "IPR over that without dropout",

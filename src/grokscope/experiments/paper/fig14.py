@@ -14,7 +14,7 @@ from grokscope.result import RunResult
 from grokscope.sweep.plan import Axis, Plan
 
 _PARAMETERIZATION = "model.parameterization"
-# The weight decay with which Figure 7's network inverts fully, so the standard panel is one of that figure.
+# With this weight decay Figure 7's network inverts fully, so the standard panel is one of that figure.
 DIAGRAM = Plan("fig14", MORE_MLP, (DATA_FRACTIONS, CORRUPTIONS, Axis.over(_PARAMETERIZATION, ("standard", "lazy"))))
 STANDARD, LAZY = (MORE_MLP.updated({_PARAMETERIZATION: name}) for name in ("standard", "lazy"))
 

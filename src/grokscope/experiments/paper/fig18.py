@@ -46,7 +46,7 @@ def _falls_back(order: str, kind: str) -> Callable[[Curves], float]:
 
 
 def _only_rises(order: str) -> tuple[Check, ...]:
-    """That the train loss does, or almost, in every phase."""
+    """Checks that the train loss only rises, or almost, in every phase."""
     return tuple(
         Check(
             f"largest fall over range, wd {spec.optimizer.weight_decay:g}",

@@ -36,7 +36,7 @@ def _draw_three_phases(evidence: Evidence, norm: Norm) -> Drawing:
 
 
 def phases_claim(name: str, figure: int, norm: Norm, kind: str, note: str = "") -> Claim:
-    """That each network ends in the phase that the figure's caption names, by the bounds of Table 2."""
+    """The claim that each network ends in the phase that the figure's caption names, as Table 2 defines it."""
     specs = phase_specs(norm)
     checks = []
     for fraction, phase in _PHASES.items():
@@ -56,7 +56,7 @@ def phases_claim(name: str, figure: int, norm: Norm, kind: str, note: str = "") 
 
 
 def _train_bounds(phase: Phase) -> tuple[float, float]:
-    """Table 2's, with room for what seeds do."""
+    """The bounds of Table 2, with room for differences between seeds."""
     full = 1 + GUESSING_MARGIN - CORRUPTION
     low, high = {
         Phase.COEXISTENCE: (HIGH_ACCURACY, math.inf),
@@ -67,7 +67,7 @@ def _train_bounds(phase: Phase) -> tuple[float, float]:
 
 
 def _correlation(result: RunResult) -> float:
-    """Of |γ| with the IPR."""
+    """The rank correlation of |γ| with the IPR."""
     return math.nan if result.neurons is None else result.neurons.norm_correlation
 
 

@@ -11,7 +11,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.sweep.plan import Axis, Plan
 
-# The paper states no values. These are Figure 3's but for the last, so 0.6 is what serves quadratic networks best.
+# The paper states no values. These are Figure 3's without the last; 0.6 serves quadratic networks best.
 RELU = Plan("fig28", BASE, (DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", (0, 0.3, 0.6))))
 
 

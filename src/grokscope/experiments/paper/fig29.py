@@ -12,7 +12,7 @@ from grokscope.spec import RunSpec
 from grokscope.sweep.plan import Axis, Plan
 
 WIDTH = 5000
-DECAYS = (0, 15)  # of Figure 3's: none, and the one with which most networks generalise there
+DECAYS = (0, 15)  # none, and that of Figure 3 with which most networks generalise
 WIDE = Plan(
     "fig29",
     RunSpec().updated({"model.width": WIDTH}),

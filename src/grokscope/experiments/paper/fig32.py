@@ -100,7 +100,7 @@ def _exponent_at_fixed_accuracy(*networks: Curves) -> float:
 
 
 def _growth_of_share(*networks: Curves) -> float:
-    """By how many percent of the neurons more can go at the largest width than at the smallest."""
+    """How many more percent of the neurons can go at the largest width than at the smallest."""
     widths, needed = _widths(networks), _needed(networks)
     if len(widths) < 2:
         return math.nan

@@ -1,4 +1,4 @@
-"""Table 1: what the phases are in words, each beside a network that is in it."""
+"""Table 1: the phases in words, each beside a network that is in it."""
 
 from grokscope.experiments.captions import settings
 from grokscope.experiments.claim import Check, Claim
@@ -12,7 +12,7 @@ from grokscope.phases import Phase
 from grokscope.plots.tables import draw_table
 from grokscope.spec import RunSpec
 
-# The paper names settings for four phases; for the others, one from the middle of theirs in Figure 3.
+# The paper names settings for four phases; the others are from the middle of their regions in Figure 3.
 NETWORKS: dict[Phase, RunSpec] = {
     Phase.COEXISTENCE: fig01.COEXISTENCE,
     Phase.PARTIAL_INVERSION: fig01.PARTIAL,
@@ -59,7 +59,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def setting_of(spec: RunSpec) -> str:
-    """What of a network differs from the defaults, without the sections of the fields."""
+    """The fields in which a network differs from the defaults, without their sections."""
     parts = settings(spec).split(", ")
     return ", ".join(part.partition(".")[2].replace("_", " ") for part in parts) if "." in parts[0] else parts[0]
 
