@@ -1,7 +1,7 @@
 """Make this gallery from a store: python docs/gallery/make.py --store DIR. It trains nothing.
 
-Every figure is drawn at the best scale of which the store has all runs, at web size, with the numbers behind it
-where they are few, and with the command that makes it. README.md is the index, ../claims.md the ledger.
+Every figure is drawn at the largest scale that is complete in the store, at web size, with the command that makes it
+and, if the file is small, the numbers behind it. README.md is the index, ../claims.md the ledger.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _TWO_SIZES = " The networks of the diagrams are smaller than the others, with mo
 
 
 def main() -> None:
-    """Draw what the store has, and say what it has not."""
+    """Draw what the store has, and name the figures that lack runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, default=Path("grokscope-runs"))
     parser.add_argument("--grid", help="also look for the paper's diagrams on this grid, such as 5x5")
@@ -90,13 +90,13 @@ def write_picture(drawing: Drawing, path: Path) -> None:
 def index(entries: list[str]) -> str:
     """The page of all figures."""
     head = (
-        "# Gallery\n\nEvery figure of the paper but 16, which is about images, and experiments beyond it, as grokscope "
-        "makes them. Below each stands the command that makes it, whose `--scale` says at what size it was run: at "
-        "`quick`, diagrams are 5 × 5 cells of networks with p = 59 and N = 300, and single two-layer networks are the "
-        "paper's; Transformers and deep MLPs are smaller, with p = 47, d = 64 or N = 160 and 2.5 times the weight "
-        "decay. At `mixed` they are so in diagrams only, and the paper's where they stand alone: a figure with both "
-        "shows networks of two sizes. What the paper claims about the figures, and what was measured, is in [the "
-        "ledger](../claims.md). `make gallery SEEDS=1` makes this page from a store."
+        "# Gallery\n\nEvery figure of the paper except 16, which is about images, and experiments beyond it, as "
+        "grokscope makes them. Below each is the command that makes it; its `--scale` says how large the networks "
+        "are. At `quick`, diagrams have 5 × 5 cells of networks with p = 59 and N = 300, and single two-layer "
+        "networks are the paper's; Transformers and deep MLPs are smaller, with p = 47, d = 64 or N = 160 and 2.5 "
+        "times the weight decay. At `mixed` they are smaller in diagrams only, so a figure with both shows networks "
+        "of two sizes. The claims about the figures, and what was measured, are in [the ledger](../claims.md). "
+        "`make gallery SEEDS=1` makes this page from a store."
     )
     return "\n\n".join([head, *entries]) + "\n"
 

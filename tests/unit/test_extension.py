@@ -10,7 +10,7 @@ import pytest
 
 import grokscope as gs
 from grokscope.extension import ExtensionError, Reference, load_class, load_module, pinned, reference_to
-from grokscope.section import Unresolved
+from grokscope.tasks import UnresolvedTask
 from grokscope.training import execute
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -176,7 +176,7 @@ def test_a_spec_from_a_store_imports_nothing(write: Write) -> None:
     for name in [name for name in sys.modules if name.startswith("grokscope_extension_")]:
         del sys.modules[name]
     stored = gs.RunSpec.stored(spec.model_dump(mode="json"))
-    assert isinstance(stored.task, Unresolved)
+    assert type(stored.task) is UnresolvedTask
     assert stored.unresolved
     assert stored.run_id == spec.run_id
     assert stored.task.size == 9
@@ -299,8 +299,9 @@ def test_a_corruption_out_of_range_is_refused(write: Write) -> None:
 
 def test_the_kernel_does_not_stand_in_for_a_subclass_of_what_it_knows(write: Write) -> None:
     write("mine.py", "import grokscope as gs\nclass Mine(gs.MLP):\n    pass\nclass Own(gs.AdamW):\n    pass\n")
-    small = {"task.modulus": 7, "training.steps": 2}
-    for fields in ({"model.kind": "mine.py:Mine"}, {"optimizer.kind": "mine.py:Own"}):
+    small: dict[str, object] = {"task.modulus": 7, "training.steps": 2}
+    own: list[dict[str, object]] = [{"model.kind": "mine.py:Mine"}, {"optimizer.kind": "mine.py:Own"}]
+    for fields in own:
         assert execute(gs.RunSpec().updated(small | fields)).engine == "torch"
         with pytest.raises(gs.EngineError, match=r"engine = 'native' cannot run this: it has no .*mine.py"):
             execute(gs.RunSpec().updated(small | fields), engine="native")

@@ -93,7 +93,7 @@ def claims(
 
 
 def print_findings(findings: Findings) -> None:
-    """A table, and below it how many ended how."""
+    """A table, then the number of claims with each verdict."""
     Console().print(_table(findings))
     typer.echo(", ".join(f"{count} {verdict}" for verdict, count in findings.counts.items() if count))
 

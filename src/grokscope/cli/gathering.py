@@ -1,4 +1,4 @@
-"""What `figure`, `reproduce` and `claims` share: their options, and how long work looks in a terminal."""
+"""What `figure`, `reproduce` and `claims` share: their options, and the display of long work in a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence

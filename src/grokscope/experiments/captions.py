@@ -1,4 +1,4 @@
-"""What stands below a figure: what is to be seen, the exact settings, and the runs."""
+"""What stands below a figure: a description, the exact settings, and the runs."""
 
 from pathlib import Path
 from textwrap import fill
@@ -11,10 +11,11 @@ from grokscope.sweeps.diagram import PhaseDiagram
 
 
 def command(experiment: Experiment, evidence: Evidence) -> str:
-    """What makes this figure again, from nothing, with the same runs: where cells were inferred, they are again."""
+    """The command that makes this figure again with the same runs, inferring cells if they were inferred."""
     diagrams = map(evidence.diagram, experiment.needs(evidence.scale).diagrams)
     inferred = any(sum(cell.counts.values()) > cell.runs for diagram in diagrams for cell in diagram.all_cells())
-    return f"grokscope figure {experiment.name}{evidence.scale.flags()}{' --refine' if inferred else ''}"
+    refine = " --refine" if inferred else ""
+    return f"grokscope figure {experiment.file or experiment.name}{evidence.scale.flags()}{refine}"
 
 
 def store_flag(store: Path) -> str:

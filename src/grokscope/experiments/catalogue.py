@@ -8,6 +8,7 @@ from types import ModuleType
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.experiment import Experiment
+from grokscope.experiments.own import experiment_from, is_file
 from grokscope.experiments.scale import PAPER
 from grokscope.sweeps.plan import Plan
 
@@ -38,15 +39,21 @@ SWEEPS: dict[str, Plan] = {
 }
 
 
+class UnknownNameError(GrokscopeError):
+    """A name that no experiment has."""
+
+
 def experiment_called(name: str) -> Experiment:
-    """The experiment of this name, or an error with the nearest one.
+    """The experiment of this name or in this file, or an error with the nearest name.
 
     >>> experiment_called("fig1").name
     'fig01'
     """
+    if is_file(name):
+        return experiment_from(name)
     padded = re.sub(r"^fig(\d)$", r"fig0\1", name)
     if padded not in EXPERIMENTS:
-        raise GrokscopeError(
+        raise UnknownNameError(
             f"there is no figure {name!r}: `grokscope figures list` has them all{did_you_mean(name, EXPERIMENTS)}"
         )
     return EXPERIMENTS[padded]
@@ -56,7 +63,7 @@ ALL = "all"
 
 
 def experiments_called(names: Iterable[str], *, all_allowed: bool = False) -> list[Experiment]:
-    """The experiments of these names, each once however it is spelt; one that cannot be made is refused.
+    """The experiments of these names, each once; refuses those that cannot be made.
 
     >>> [experiment.name for experiment in experiments_called(["fig1", "fig03a", "fig01"])]
     ['fig01', 'fig03a']
@@ -76,7 +83,7 @@ def claims_about(experiments: Iterable[Experiment]) -> list[Claim]:
 
 
 def claims_called(names: Sequence[str]) -> list[Claim]:
-    """The claims of these names, and those about the figures of these names; without a name, all.
+    """The claims with these names and those about figures with these names; all claims if there are no names.
 
     >>> [claim.id for claim in claims_called(["two-peaks", "fig31"])]
     ['two-peaks', 'multiplication-same-phases', 'multiplication-logarithmic-waves']
@@ -88,7 +95,7 @@ def claims_called(names: Sequence[str]) -> list[Claim]:
             continue
         try:
             experiment = experiment_called(name)
-        except GrokscopeError:
+        except UnknownNameError:
             nearest = did_you_mean(name, [*CLAIMS, *EXPERIMENTS])
             raise GrokscopeError(
                 f"there is no claim or figure {name!r}: `grokscope figures list` has them all{nearest}"

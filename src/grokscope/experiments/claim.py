@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """A number, and the bounds within which the claim holds. Not a number: there was nothing to measure."""
+    """A number, and the bounds within which the claim holds. NaN means that there was nothing to measure."""
 
     what: str
     measure: Callable[..., float]  # of what it looks at, one argument for each, for one seed
@@ -125,7 +125,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a claim at one scale."""
+    """The verdict on a claim at one scale, and what was measured."""
 
     claim: Claim
     scale: Scale
@@ -180,7 +180,7 @@ def examine(claim: Claim, evidence: Evidence) -> Finding:
 
 
 def count_verdicts(findings: Sequence[Finding]) -> dict[Verdict, int]:
-    """How many claims ended how."""
+    """How many claims have each verdict."""
     return {verdict: sum(finding.verdict is verdict for finding in findings) for verdict in Verdict}
 
 

@@ -9,7 +9,7 @@ from grokscope.sweeps.plan import Plan
 
 
 def drawing_of(plan: Plan, *, accuracies: bool = False) -> Callable[[Evidence], Drawing]:
-    """What draws a diagram: its panels, and above them the accuracies behind them if these are wanted."""
+    """A function that draws a diagram: its panels and, if wanted, the accuracies behind them above."""
 
     def draw(evidence: Evidence) -> Drawing:
         diagram = evidence.diagram(plan)

@@ -25,7 +25,7 @@ _KEPT_DIAGRAMS = 8
 
 
 class DivergedError(GrokscopeError):
-    """A network that a figure or a claim needs came to nothing."""
+    """A network that a figure or a claim needs has diverged."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ Subjects = Subject | Sequence[Subject] | Callable[[Scale], Sequence[Subject]]
 
 
 def subjects_at(subjects: Subjects, scale: Scale) -> tuple[Subject, ...]:
-    """The subjects, whether there is one, or several, or some that depend on the scale."""
+    """One subject, several, or some that depend on the scale, as a tuple."""
     if isinstance(subjects, RunSpec | Plan | View | Untrained):
         return (subjects,)
     return tuple(subjects(scale) if callable(subjects) else subjects)
@@ -71,7 +71,7 @@ class Needs:
         return cls(tuple(networks.values()), seeds if networks else 1, tuple(diagrams.values()))
 
     def specs(self, scale: Scale) -> list[RunSpec]:
-        """The single networks at a scale, with all their seeds; those that become the same are one."""
+        """The single networks at a scale, with all their seeds; those that the scale makes equal stand once."""
         seeds = range(scale.seed_count(self.seeds))
         scaled = (scale.network(spec, seed) for spec in self.networks for seed in seeds)
         return list({spec.run_id: spec for spec in scaled}.values())
@@ -82,7 +82,7 @@ class Needs:
 
 
 def together(wanted: Iterable[tuple[Needs, Scale]]) -> tuple[list[RunSpec], list[Plan]]:
-    """The networks and the diagrams that any of them needs, each once."""
+    """All networks and diagrams that are needed, each once."""
     specs: dict[str, RunSpec] = {}
     plans: dict[str, Plan] = {}
     for need, scale in wanted:
@@ -92,9 +92,9 @@ def together(wanted: Iterable[tuple[Needs, Scale]]) -> tuple[list[RunSpec], list
 
 
 class Evidence:
-    """What a store has, asked for in the paper's own terms; everything at one scale, and for one seed of several.
+    """What a store has at one scale, asked for in the paper's own terms; of single networks, for one seed.
 
-    One is made for a store and a scale, and shared by all figures and claims that look at them.
+    Figures and claims at one scale share one, so that everything is read and computed once.
     """
 
     def __init__(self, store: Store, scale: Scale) -> None:
@@ -121,7 +121,7 @@ class Evidence:
         return [self.network(spec) for spec in specs]
 
     def diagram(self, plan: Plan) -> PhaseDiagram:
-        """A phase diagram of the paper. Cells that were left out because all around them agree are inferred."""
+        """A phase diagram of the paper. Cells that were left out because their neighbours agree are inferred."""
         scaled = self.scale.diagram(plan)
         key = repr(scaled)  # a plan cannot be hashed, and a name may mean several
         if key not in self._diagrams:
@@ -145,7 +145,7 @@ class Evidence:
                 return compute(self.diagram(plan))
 
     def missing(self, needs: Needs) -> int:
-        """How many runs are still to be done, failed ones too; of a diagram only those that cannot be inferred."""
+        """How many runs are missing, including failed ones; cells that can be inferred do not count."""
         return len(missing_networks(self.store, needs.specs(self.scale))) + sum(
             len(missing_places(self.store, plan)) for plan in needs.plans(self.scale)
         )
@@ -172,13 +172,13 @@ def _runs(needs: Needs, scale: Scale) -> set[str]:
 
 
 def missing_networks(store: Store, specs: Iterable[RunSpec]) -> list[RunSpec]:
-    """Those that are not in the store, or without their weights."""
+    """The networks that are not in the store, or are there without their weights."""
     wanted = {spec.run_id: spec for spec in specs}
     return [wanted[run_id] for run_id in store.without_weights(wanted)]
 
 
 def missing_places(store: Store, plan: Plan) -> list[int]:
-    """The cells of a diagram that have to be run next so that all others can be run or inferred."""
+    """The cells of a diagram to run next; none if all that are missing can be inferred."""
     return wanted_places(plan, known_cells(store, plan))
 
 
@@ -194,6 +194,6 @@ def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
 
 
 def known_cells(store: Store, plan: Plan) -> list[CellOutcome]:
-    """What became of every cell of a diagram. A failure says nothing about the network, so its cell is to be run."""
+    """The outcome of every cell of a diagram. A failure says nothing about the network, so its cell is missing."""
     cells = store.outcomes(spec.run_id for spec in plan.specs())
     return [cell._replace(outcome=None) if cell.outcome == "failed" else cell for cell in cells]

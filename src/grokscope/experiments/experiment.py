@@ -77,9 +77,13 @@ class Experiment:
     draw: Callable[[Evidence], Drawing] | None = None  # None only if it is unavailable
     claims: tuple[Claim, ...] = ()
     unavailable: str = ""  # why it cannot be made, if it cannot
+    file: str = ""  # of a user's own, which commands call by it
 
     def drawing(self, evidence: Evidence) -> Drawing:
         """Draw it from runs that are there."""
         if self.draw is None:
             raise GrokscopeError(f"{self.name} cannot be made: {self.unavailable}")
-        return self.draw(evidence)
+        drawing = self.draw(evidence)
+        if not isinstance(drawing, Drawing):
+            raise GrokscopeError(f"draw of {self.name} must return a Drawing, and returned {type(drawing).__name__}")
+        return drawing

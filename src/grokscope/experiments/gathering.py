@@ -1,4 +1,4 @@
-"""The runs that figures and claims need: which are missing, what they will take, and doing them.
+"""The runs that figures and claims need: which are missing, how long they take, and doing them.
 
 work = plan_work([EXPERIMENTS["fig06"]], [], Amount("tiny"), Running(), Path("grokscope-runs"))
 sum(job.seconds for job in jobs(work))
@@ -34,7 +34,7 @@ from grokscope.sweeps.plan import Plan
 
 
 class StoppedError(GrokscopeError):
-    """The work was asked to stop before all runs were done. Nothing is lost: doing it again goes on."""
+    """The work was asked to stop before all runs were done. Nothing is lost: the same call goes on."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Work:
 
     @property
     def inferring(self) -> bool:
-        """Whether cells whose neighbours agree may stay away. The best of what is there is left as it is."""
+        """Whether cells whose neighbours agree may be left out. At the best scale a complete diagram stays as it is."""
         return self.amount.refine or self.amount.best
 
 
 def plan_work(
     figures: Sequence[Experiment], claims: Sequence[Claim], amount: Amount, running: Running, store: Path
 ) -> Work:
-    """Choose the scales, and refuse what cannot be done before anything is made."""
+    """Choose a scale for each figure and claim; refuses what cannot be run before anything is written."""
     scales, opened = amount.scales(), open_if_there(store)
 
     def scale_for(needs: Callable[[Scale], Needs]) -> Scale:
@@ -96,7 +96,7 @@ class Job:
 
 
 def jobs(work: Work) -> list[Job]:
-    """What there is to do and how long it will take, as measured now on a few steps."""
+    """What there is to do and how long it will take, estimated from a few steps that are run now."""
     store = open_if_there(work.store)
     planned: set[str] = set()
 
@@ -121,12 +121,12 @@ def jobs(work: Work) -> list[Job]:
 
 
 def open_if_there(path: Path) -> Store | None:
-    """The store, if there is one: looking at what is to be done should not make one."""
+    """The store if it exists: looking should not create one."""
     return Store(path, create=False) if (path / "index.sqlite").exists() else None
 
 
 def gather(work: Work, watcher: Watcher) -> Store:
-    """The store, after doing the runs that it lacked: single networks first, then one diagram after another."""
+    """Do the runs that the store lacks, single networks first, then one diagram after another; the store."""
     store = Store(work.store)
     with watcher.stopping() as should_stop:
         if missing := missing_networks(store, work.specs):
@@ -194,7 +194,7 @@ def _run_diagram(
 
 
 def _record(plan: Plan, specs: Sequence[RunSpec], store: Store, watcher: Watcher, *, refine: bool) -> None:
-    """Write down which runs the sweep of this name is made of; if the name meant others until now, say so."""
+    """Record which runs make up the sweep of this name; say so if the name meant others until now."""
     before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
     if before and before.definition != json.loads(json.dumps(plan.to_dict())):
         watcher.say(
@@ -208,4 +208,4 @@ def _record(plan: Plan, specs: Sequence[RunSpec], store: Store, watcher: Watcher
 
 def _end_if(stopped: bool) -> None:
     if stopped:
-        raise StoppedError("stopped before all runs were done; nothing is lost, and doing it again goes on")
+        raise StoppedError("stopped before all runs were done; nothing is lost, and the same call goes on")

@@ -30,7 +30,7 @@ DEFAULT_OUT = Path("grokscope-figures")
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Figures, and what became of the claims about them."""
+    """Figures, and the verdicts on the claims about them."""
 
     drawings: dict[str, Drawing]  # by name
     not_drawn: dict[str, str]  # by name, why: a run failed or diverged
@@ -110,7 +110,7 @@ def reproduce(
     device: str = "cpu",
     out: Path | str = DEFAULT_OUT,
 ) -> Reproduction:
-    """Make figures and check the claims about them; all of them, unless some are named. Everything is written to `out`.
+    """Make figures, by default all, check the claims about them, and write everything to `out`.
 
     gs.reproduce(["fig01", "fig06"], scale="tiny").findings.counts
     """
@@ -123,7 +123,7 @@ def reproduce(
 
 
 def make(work: Work, watcher: Watcher, out: Path | None = None) -> Reproduction:
-    """Do what is missing, draw the figures, and check the claims. Files are written as soon as they can be."""
+    """Do the missing runs, draw the figures and check the claims. Each file is written as soon as it is ready."""
     ledgers = [out / "claims.md", out / "claims.json"] if out and work.claims else []
     if out:
         pictures = [out / f"{experiment.name}{ending}" for experiment, _ in work.figures for ending in ENDINGS]
@@ -146,7 +146,7 @@ def make(work: Work, watcher: Watcher, out: Path | None = None) -> Reproduction:
 
 
 def check_claims(work: Work, watcher: Watcher, ledgers: Sequence[Path] = (), *, run: bool = True) -> Findings:
-    """The claims alone; without running, only from what the store has."""
+    """Check the claims alone; with run=False, from what the store has."""
     check_writable(ledgers)
     with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
         store = gather(work, watcher) if run else open_if_there(work.store) or Store(nothing)
@@ -161,7 +161,7 @@ class MissingRunsError(GrokscopeError):
 
 
 def draw(experiment: Experiment, evidence: Evidence) -> Drawing:
-    """Draw a figure from runs that are there, with its name and its caption."""
+    """Draw a figure from stored runs, and add its name and its caption."""
     flag = store_flag(evidence.store.path)
     if missing := evidence.missing(experiment.needs(evidence.scale)):
         raise MissingRunsError(
@@ -172,7 +172,7 @@ def draw(experiment: Experiment, evidence: Evidence) -> Drawing:
 
 
 def examine_all(chosen: Sequence[tuple[Claim, Evidence]], watcher: Watcher) -> Findings:
-    """Measure claims on what there is."""
+    """Measure each claim on its evidence."""
     findings = []
     for place, (claim, evidence) in enumerate(chosen, start=1):
         watcher.checking(claim.id, place, len(chosen))
@@ -181,7 +181,7 @@ def examine_all(chosen: Sequence[tuple[Claim, Evidence]], watcher: Watcher) -> F
 
 
 def _by_scale(store: Store, chosen: Sequence[tuple[object, Scale]]) -> dict[Scale, Evidence]:
-    """One for each scale, so that what one figure or claim has read and computed the others use."""
+    """One for each scale: figures and claims share what was read and computed."""
     return {scale: Evidence(store, scale) for _, scale in chosen}
 
 

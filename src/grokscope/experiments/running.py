@@ -16,7 +16,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Running:
-    """None of it changes what a run computes."""
+    """How to run; none of it changes what a run computes."""
 
     workers: int | str = AUTO  # processes; auto: one for each core, or one for a GPU
     engine: str = AUTO  # auto: the fastest that can do the run
@@ -24,7 +24,7 @@ class Running:
 
     @property
     def processes(self) -> int:
-        """How many processes that is here."""
+        """How many processes there will be on this machine."""
         text = str(self.workers)
         if text == AUTO:
             return 1 if self.engine_used == "stacked" else available_cores()

@@ -27,7 +27,7 @@ _SIZES = (  # the fields that a smaller scale reduces, where a spec has them
 
 @dataclass(frozen=True)
 class Size:
-    """What networks are reduced to; they are never made larger."""
+    """The size that networks are reduced to; they are never enlarged."""
 
     modulus: int
     width: int  # that the paper's 500 become; other widths in proportion
@@ -73,7 +73,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Scale:
-    """How networks, diagrams and numbers of seeds of the paper are reduced. None: not at all."""
+    """How the paper's networks, diagrams and numbers of seeds are reduced. None: not at all."""
 
     name: str
     networks: Size | None = None  # single ones
@@ -89,7 +89,10 @@ class Scale:
 
     @property
     def full(self) -> bool:
-        """Whether it is the paper's own, if with fewer cells or seeds; else figures that vary sizes vary them less."""
+        """Whether networks and panels are the paper's own, perhaps with fewer cells or seeds.
+
+        At other scales, figures that compare sizes compare fewer of them.
+        """
         return self.name == "paper"
 
     def network(self, spec: RunSpec, seed: int = 0) -> RunSpec:
@@ -122,7 +125,7 @@ class Scale:
         return {alpha: columns, xi: rows, SEED: self.seeds}
 
     def flags(self) -> str:
-        """What a command line needs to say for it.
+        """The command-line flags that mean this scale.
 
         >>> scales_of("paper", grid="9x10")[0].flags()
         ' --scale paper --grid 9x10'
@@ -133,7 +136,7 @@ class Scale:
         return f" --scale {self.name}{grid}{'' if same_seeds else f' --seeds {self.seeds}'}"
 
     def seed_count(self, wanted: int) -> int:
-        """How many seeds to use where the paper, or a claim, wants so many."""
+        """How many seeds to use where the paper or a claim wants this many."""
         return wanted if self.seeds is None else min(wanted, self.seeds)
 
 
@@ -142,7 +145,7 @@ def _costly(spec: RunSpec) -> bool:
 
 
 def _thinned(axes: tuple[Axis, ...], most_points: Mapping[str, int | None]) -> tuple[Axis, ...]:
-    """Axes with at most so many points: evenly spaced ones, but the first seeds."""
+    """Axes with at most this many points: evenly spaced ones, except that the first seeds are kept."""
     thinned = []
     for axis in axes:
         most = most_points.get(axis.fields[0])
@@ -188,8 +191,8 @@ BEST = "best"
 def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> list[Scale]:
     """The scale of this name, with another grid or number of seeds if they are given.
 
-    "best" has several: the paper's own, then the paper's, mixed and quick with this grid and seeds. Of these the first
-    is meant that a store has all runs of, and the last if it has of none.
+    "best" stands for several: the paper's own, then paper, mixed and quick with this grid and these seeds. The first
+    that is complete in the store is used, or else the last.
 
     >>> [(scale.name, scale.grid) for scale in scales_of("best", grid="9x10")]
     [('paper', None), ('paper', (9, 10)), ('mixed', (9, 10)), ('quick', (9, 10))]
@@ -233,7 +236,7 @@ class Amount:
 
     @property
     def best(self) -> bool:
-        """Whether each figure and claim is to have the largest scale that the store has all of."""
+        """Whether each figure and claim gets the largest scale that is complete in the store."""
         return self.scale == BEST
 
     def scales(self) -> list[Scale]:

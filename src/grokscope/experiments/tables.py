@@ -24,7 +24,7 @@ def curves(results: Mapping[str, RunResult]) -> Table:
 
 
 def neurons(results: Mapping[str, RunResult]) -> Table:
-    """The IPR of every neuron of every network, at its input and, of a deep one, at its output; dead ones have none."""
+    """The IPR of every neuron at the input and, in deep networks, at the output. Dead neurons have none."""
     rows = []
     for name, result in results.items():
         for end, spectra in (("input", result.neurons), ("output", result.outputs)):
@@ -48,7 +48,7 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 
 
 def stacked(**tables: Table) -> Table:
-    """Tables one below the other, with a first column that says which; what a table does not have is empty."""
+    """Tables one below the other: a first column names the table, and columns that a table lacks are empty."""
     columns = list(dict.fromkeys(column for table in tables.values() for column in table))
     lengths = {name: len(next(iter(table.values()), ())) for name, table in tables.items()}
     return {
@@ -61,7 +61,7 @@ def stacked(**tables: Table) -> Table:
 
 
 def rounded(table: Table) -> Table:
-    """With six digits, which is what accuracies and spectra of float32 networks have to say."""
+    """Rounded to six digits, which is as precise as measurements of float32 networks are."""
     return {name: [_rounded(value) for value in column] for name, column in table.items()}
 
 

@@ -23,7 +23,7 @@ LEDGER_ENDINGS = (".md", ".json")
 
 @dataclass(frozen=True)
 class Findings(Sequence[Finding]):
-    """What became of some claims. A notebook shows them as a table."""
+    """The verdicts on some claims. A notebook shows them as a table."""
 
     findings: tuple[Finding, ...] = ()
 
@@ -42,7 +42,7 @@ class Findings(Sequence[Finding]):
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many claims ended how."""
+        """How many claims have each verdict."""
         return count_verdicts(self.findings)
 
     def to_dict(self) -> dict[str, object]:

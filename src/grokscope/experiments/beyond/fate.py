@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 Fate = dict[int, dict[str, FloatArray]]  # step → feature → value of each neuron [N]
 
 FINAL = fig01.COEXISTENCE
-STEPS = (1, 5, 10, 15, 25, 35, 50, 75, 100, 200, 500, 1000)  # of the snapshots, to which the whole run comes
+STEPS = (1, 5, 10, 15, 25, 35, 50, 75, 100, 200, 500, 1000)  # of the snapshots; the whole run is added to them
 PERIODIC = 0.5  # IPR at the end above which a neuron is called generalising; few lie between .1 and .75
 FORETOLD = 0.9  # AUROC
 IPR, SHARE, FIT, NORM = "IPR", "share of the strongest wave", "fit of the best wave to the rule", "norm of the weights"
@@ -33,7 +33,7 @@ SEEDS = 3
 
 
 def snapshots() -> list[RunSpec]:
-    """The beginnings of one run, since nothing in it depends on how long it will be, and the run itself."""
+    """One run stopped at several steps, which does not change its beginning, and the whole run."""
     return [*(FINAL.updated({"training.steps": step}) for step in STEPS), FINAL]
 
 
@@ -79,7 +79,7 @@ def fate(*snapshots: RunResult) -> tuple[Fate, npt.NDArray[np.bool_]]:
 
 
 def foretelling(ages: Fate, generalising: npt.NDArray[np.bool_]) -> dict[str, dict[int, float]]:
-    """For each feature, the AUROC with which it tells at each step the neurons that will generalise; NaN if none."""
+    """The AUROC with which each feature predicts at each step which neurons will generalise; NaN if none will."""
     found: dict[str, dict[int, float]] = {}
     for step, values in ages.items():
         for name, scores in values.items():
@@ -89,7 +89,7 @@ def foretelling(ages: Fate, generalising: npt.NDArray[np.bool_]) -> dict[str, di
 
 
 def first_step(by_step: dict[int, float]) -> float:
-    """The first step from which on the AUROC is never below .9 again; NaN if there is none."""
+    """The first step from which the AUROC stays at .9 or above; NaN if there is none."""
     first = math.nan
     for step in sorted(by_step, reverse=True):
         if not by_step[step] >= FORETOLD:
@@ -99,7 +99,7 @@ def first_step(by_step: dict[int, float]) -> float:
 
 
 def draw(evidence: Evidence) -> Drawing:
-    """AUROC against the step, and how IPR and norm of the two kinds of neurons part."""
+    """AUROC against the step, and how the IPR and norm of the two kinds of neurons separate."""
     seeds = range(evidence.scale.seed_count(SEEDS))
     fates = [fate(*evidence.at_seed(seed).networks(snapshots())) for seed in seeds]
     aurocs = [foretelling(*each) for each in fates]
@@ -137,11 +137,11 @@ def _auroc(feature: str, step: int) -> Callable[..., float]:
 EXPERIMENT = Experiment(
     name="beyond-fate",
     title="Beyond the paper: the fate of neurons",
-    caption="The network of Figure 1 without weight decay, at several ages. A neuron is called generalising if its IPR "
-    "ends above 0.5, memorising otherwise. Left: how well the neurons that will generalise can be told from "
-    "a property that they have at a step (AUROC; 0.5 is guessing; bars span the seeds). Middle and right: IPR and norm "
-    "of the two kinds, median and the range from the 10th to the 90th percentile. The first step shown is the network "
-    "before training.",
+    caption="The network of Figure 1 without weight decay, at several ages. A neuron is called generalising if its "
+    "IPR ends above 0.5, memorising otherwise. Left: how well a property of the neurons at each step predicts which "
+    "of them will generalise (AUROC; 0.5 is guessing; bars span the seeds). Middle and right: IPR and norm of the two "
+    "kinds, median and the range from the 10th to the 90th percentile. The first step shown is the network before "
+    "training.",
     needs=needs,
     draw=draw,
     claims=(
@@ -174,7 +174,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others "
-            "are at step 200, the next that was looked at.",
+            "by step 200, the next one that was measured.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Pictures of how neurons part during training."""
+"""Pictures of how two kinds of neurons separate during training."""
 
 from collections.abc import Mapping, Sequence
 

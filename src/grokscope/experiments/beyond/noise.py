@@ -46,7 +46,7 @@ def _networks(*noises: str) -> tuple[RunSpec, ...]:
 
 
 def answers(result: RunResult, *, affected: bool = True) -> dict[str, float]:
-    """What a network says about test pairs, as shares: of those whose operand m may be corrupted, or of the others."""
+    """The shares of a network's answers on test pairs whose operand m may be corrupted, or on the other test pairs."""
     table = measure_logits(result.module(), result.dataset())
     operands = result.spec.task.corrupted_operands
     noisy = np.ones(len(table.pairs), bool) if operands is None else np.isin(table.pairs[:, 0], operands)
@@ -129,8 +129,8 @@ EXPERIMENT = Experiment(
     name="beyond-noise",
     title="Beyond the paper: noise with a structure",
     caption="The setting of Figure 1 with other kinds of wrong labels: never the true one by chance; always the true "
-    "one plus 1; on half of the operands m only; and always the true one plus 1 for a fifth of the operands, which is "
-    "a rule of its own. Above, accuracies, and the phase of each network; below, what the network answers on test "
+    "one plus 1; only on half of the operands m; and always the true one plus 1 for a fifth of the operands, which is "
+    "a rule of its own. Above: accuracies, and the phase of each network. Below: what the network answers on test "
     "pairs whose operand m may be corrupted: the true label, the next one, or another.",
     needs=needs,
     draw=draw,
@@ -156,9 +156,9 @@ EXPERIMENT = Experiment(
                 "truth + 1 among the mistakes on test pairs at wd 0", _share_of_mistakes, low=0.5, of=spec(NEXT, 0.0)
             ),
             note="Seen with one seed: at weight decay 15 the network memorises 0.37 of the corrupted labels and "
-            "answers 0.13 of the test pairs with the true label plus 1; without weight decay 0.31. Almost no mistake "
-            "is anything else. So the less common rule is learnt beside the other one, and weight decay, which removes "
-            "random labels, does not remove it.",
+            "answers 0.13 of the test pairs with the true label plus 1; without weight decay 0.31. Nearly all "
+            "mistakes are of this kind. So the less common rule is learnt beside the other one, and weight decay, "
+            "which removes random labels, does not remove it.",
         ),
         _claim(
             "half-of-operands",

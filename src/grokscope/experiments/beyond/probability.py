@@ -17,7 +17,7 @@ from grokscope.sweeps.plan import Axis, Plan
 SEEDS = 20
 WEIGHT_DECAYS = (0, 5)
 _DECAY_AXIS = Axis.over("optimizer.weight_decay", WEIGHT_DECAYS)
-# So wide, because in the smaller networks of another scale the boundaries lie at less corruption and more data.
+# The lines are long: in the smaller networks of other scales the boundaries lie at less corruption and more data.
 CORRUPTION = Plan(
     "beyond-line-xi",
     RunSpec().updated({"task.data_fraction": 0.5}),
@@ -44,7 +44,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def transition_width(places: Sequence[float], chances: Sequence[float]) -> float:
-    """How far apart along a line are the places where something is likely and where it is unlikely.
+    """How far apart the places along a line are where something is likely and where it is unlikely.
 
     From the last place up to which the probability is always at least .9 to the first from which on it is always at
     most .1, or the other way round; NaN if one of them does not exist, or a probability is not known.
@@ -60,7 +60,7 @@ def transition_width(places: Sequence[float], chances: Sequence[float]) -> float
     unlikely_from = next((i for i in range(len(chances), 0, -1) if chances[i - 1] > UNLIKELY), 0)
     if unlikely_to == 0 or unlikely_from == len(chances):
         return math.nan
-    return round(places[unlikely_from] - places[unlikely_to - 1], 9)  # a range of 0.1 is one of 0.1
+    return round(places[unlikely_from] - places[unlikely_to - 1], 9)  # so that rounding does not make 0.1 larger
 
 
 def chance_to_generalise(cell: Cell) -> float:
@@ -90,9 +90,9 @@ EXPERIMENT = Experiment(
     name="beyond-probability",
     title="Beyond the paper: probabilities of the phases over seeds",
     caption="Two lines through the diagrams of Figure 3(a), at α = 0.5 and at ξ = 0.35, with several seeds for every "
-    "point. Above, how many of the seeds end in which phase; below, the probability of each phase with its 95 % "
-    "confidence interval after Wilson. Where a refined sweep left out a "
-    "seed it counts as those around it. A seed decides the split, the labels and the initial weights.",
+    "point. Above: how many of the seeds end in which phase. Below: the probability of each phase with its 95 % "
+    "Wilson confidence interval. Where a refined sweep left out a seed, it counts like those around it. A seed "
+    "decides the split, the labels and the initial weights.",
     needs=needs,
     draw=draw,
     claims=(

@@ -32,7 +32,7 @@ _FEWER: dict[str, tuple[object, ...]] = {
 
 
 class Prunable(NamedTuple):
-    """What can be taken from a network, lowest IPR first."""
+    """What can be removed from a network, lowest IPR first."""
 
     fraction: float  # of the neurons, with test accuracy at most 0.01 lower; NaN if the network does not generalise
     low_ipr: float  # the fraction of neurons that are dead, or have an IPR below .5
@@ -124,10 +124,10 @@ def _all_without_decay(scale: Scale) -> list[View]:
 EXPERIMENT = Experiment(
     name="beyond-prunable",
     title="Beyond the paper: how much can be pruned",
-    caption="The largest fraction of neurons that can be taken out, lowest IPR first, so that test accuracy falls by "
-    "at most 0.01, in the setting of Figure 1 with one thing changed at a time: the width, the task, the data "
-    "fraction, the corruption. For comparison, the fraction of neurons that are not periodic. A cross marks "
-    "networks that do not generalise, so that there is no accuracy to keep.",
+    caption="The largest fraction of neurons that can be removed, lowest IPR first, before test accuracy falls by "
+    "more than 0.01, in the setting of Figure 1 with one thing changed at a time: the width, the task, the data "
+    "fraction, the corruption. For comparison, the fraction of neurons that are not periodic. A cross marks networks "
+    "that do not generalise, and so have no accuracy to keep.",
     needs=needs,
     draw=draw,
     claims=(
@@ -146,10 +146,10 @@ EXPERIMENT = Experiment(
                 ),
             ),
             seeds=1,
-            note="One network that fails it is that of x² + y², where the IPR does not see the periodic neurons: none "
-            "is above 0.5, and 0.86 of them can go. The other, at the paper's scale only, has 125 neurons, too few "
-            "to memorise with: it needs all but 0.03 of them. In every other network that generalises all neurons "
-            "below 0.5 can go, and a tenth of the neurons more (seed 0).",
+            note="Two networks fail. One learns x² + y², where the IPR does not see the periodic neurons: none is "
+            "above 0.5, and 0.86 of them can go. The other, at the paper's scale only, has 125 neurons, too few to "
+            "memorise with: it needs all but 0.03 of them. In every other network that generalises, all neurons below "
+            "0.5 can go, and a further tenth of the neurons (seed 0).",
         ),
         Claim(
             "beyond-prunable-width",
@@ -164,8 +164,8 @@ EXPERIMENT = Experiment(
                 ),
             ),
             note="Without weight decay the network of 1000 neurons memorises everything and does not find the rule "
-            "(test accuracy 0.03, seed 0), so there is no rule to keep while neurons go. From 250 to 500 neurons the "
-            "fraction grows from 0.68 to 0.86; sublinear-need asks the same with a little weight decay.",
+            "(test accuracy 0.03, seed 0), so there is no rule to keep. From 250 to 500 neurons the fraction grows "
+            "from 0.68 to 0.86; sublinear-need asks the same with a little weight decay.",
         ),
         Claim(
             "beyond-prunable-task",

@@ -78,7 +78,7 @@ def _sizes(specs: Sequence[RunSpec]) -> tuple[int, list[int]]:
 
 @cache
 def _errors(modulus: int, width: int, seed: int) -> tuple[float, float, float, float]:
-    """Of the analytic network on all pairs: RMS of logit − δ, accuracy, mean logit of the truth, RMS of the others."""
+    """The analytic network on all pairs: RMS of logit − δ, accuracy, mean logit of the truth, RMS of the others."""
     network = make_network(ModelSpec(width=width), analytic_weights(modulus, width, seed))
     pairs = np.stack(np.divmod(np.arange(modulus**2), modulus), axis=1)  # [p², 2]
     truth = pairs.sum(axis=1) % modulus
@@ -129,7 +129,7 @@ def delta_from_waves(modulus: int, frequencies: npt.ArrayLike) -> npt.NDArray[np
 
 
 def _delta_error(missing: int) -> Callable[[RunSpec], float]:
-    """The largest error of the δ of Equation 7 made of ⌈p/2⌉ frequencies, without so many of them."""
+    """The largest error of the δ of Equation 7 made of ⌈p/2⌉ frequencies with this many missing."""
 
     def value(spec: RunSpec) -> float:
         modulus = spec.task.modulus
@@ -259,7 +259,7 @@ EXPERIMENT = Experiment(
             "Near a generalising solution the gradient depends on the weights with a higher power than elsewhere.",
             Check("power at random weights", _degree_at_random, low=1.5, high=2.5, of=_SECOND),
             Check("power at the analytic solution", _degree_at_solution, low=3.5, of=_SECOND),
-            note="The power near the solution is the higher one by far; what fails is our bound for the other. At the "
+            note="The power near the solution is by far the higher one; our bound for the other one fails. At the "
             "initial weights of the default network the output is no longer small beside the labels, which makes the "
             "power 2.6; with half these weights it is 2.02.",
         ),

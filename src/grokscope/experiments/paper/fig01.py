@@ -91,9 +91,9 @@ def _both_high(early: RunResult, whole: RunResult) -> float:
 EXPERIMENT = Experiment(
     name="fig01",
     title="Training curves in three phases",
-    caption="Accuracies during training at α = 0.5 and ξ = 0.35, and the IPR of the neurons at the end. Without weight "
-    "decay the network finds the rule and memorises the corrupted labels; with more of it, it memorises fewer or none "
-    "and answers with the true label instead.",
+    caption="Accuracies during training at α = 0.5 and ξ = 0.35, and the IPR of the neurons at the end. Without "
+    "weight decay the network finds the rule and memorises the corrupted labels; with weight decay it memorises fewer "
+    "of them or none, and answers with the true label instead.",
     needs=needs,
     draw=draw,
     claims=(

@@ -121,9 +121,9 @@ def _phase_error(result: RunResult) -> float:
 EXPERIMENT = Experiment(
     name="fig02",
     title="Grokking, and the weights becoming periodic",
-    caption="Training without corrupted labels at α = 0.5 and weight decay 5. The network fits the training set first; "
-    "test accuracy follows in a jump while the mean IPR rises. A row of U, that of a neuron of median IPR, and the "
-    "IPR of all neurons, before training and after all of its steps.",
+    caption="Training without corrupted labels at α = 0.5 and weight decay 5. The network fits the training set "
+    "first; test accuracy follows in a jump while the mean IPR rises. Also shown: a row of U, of a neuron with median "
+    "IPR, and the IPR of all neurons, before and after training.",
     needs=needs,
     draw=draw,
     claims=(

@@ -1,4 +1,4 @@
-"""Figure 3: where in the plane of data fraction and corruption a network does what, as regularisation grows."""
+"""Figure 3: the phase of a network over data fraction and corruption, as regularisation grows."""
 
 import math
 from functools import partial
@@ -96,7 +96,7 @@ WEIGHT_DECAY_CLAIMS = (
             low=0.1,
             of=with_decay(0),
         ),
-        # Two steps of the paper's grid: what one network more or less on the boundary makes.
+        # Two steps of the paper's grid: a single network at the boundary can shift it that far.
         Check(
             "largest fall of such a ξ from one α to the next, at weight decays 0, 5 and 15",
             lambda *panels: float(np.max([_largest_loss_of_robustness(panel) for panel in panels])),
@@ -159,8 +159,8 @@ WEIGHT_DECAY_CLAIMS = (
             low=0.03,
             of=(with_decay(15), with_decay(5)),
         ),
-        note="The step from none to 5 is large. From 5 to 15 the border of generalisation stays where it is, on the "
-        "paper's grid to the cell: what grows behind it is Full Inversion.",
+        note="The step from none to 5 is large. From 5 to 15 the border of generalisation stays exactly where it is "
+        "on the paper's grid; behind it Full Inversion grows.",
     ),
     _claim(
         "weight-decay-needs-less-data",
@@ -215,7 +215,7 @@ WEIGHT_DECAY_CLAIMS = (
         "forgetting-replaces-full-inversion",
         "Section 2, Appendix E",
         "What is forgotten at the highest weight decay is what a little less of it inverts fully.",
-        # Up to ξ = 0.1 a network that ignores all wrong labels still gets 0.9 of them: Coexistence in Table 2.
+        # Up to ξ = 0.1, ignoring all wrong labels still is a train accuracy of 0.9: Coexistence in Table 2.
         Check(
             "of the Forgetting at weight decay 20 and ξ ≥ 0.15, share of Full Inversion at weight decay 15",
             lambda first, second: share_of_these(

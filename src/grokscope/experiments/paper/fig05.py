@@ -1,4 +1,4 @@
-"""Figure 5: BatchNorm leaves the neurons as they are, and turns the memorising ones down."""
+"""Figure 5: BatchNorm leaves the neurons as they are, and turns down those that memorise."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ from grokscope.plots.runs import draw_ipr_histogram, draw_norm_scales
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
-# The paper says Adam, which AdamW without weight decay is.
+# The paper says Adam; AdamW without weight decay is the same.
 PLAIN = RunSpec().updated({"task.data_fraction": 0.65, "task.corruption": 0.2}).with_batches_of(64)
 NORMED = PLAIN.updated({"model.norm": "batch"})
 EARLY_STEP = 2000  # at which the accuracies of a faithful run are known
@@ -134,7 +134,7 @@ EXPERIMENT = Experiment(
     title="IPR with and without BatchNorm, and the scales of BatchNorm",
     caption="IPR of the neurons of two networks at α = 0.65 and ξ = 0.2, trained on mini-batches of 64, with and "
     "without BatchNorm, and the scale |γ| that BatchNorm gives each neuron. The neurons are much the same; BatchNorm "
-    "turns those down that memorise.",
+    "turns down those that memorise.",
     needs=needs,
     draw=draw,
     claims=(
@@ -213,8 +213,8 @@ EXPERIMENT = Experiment(
             Check("train accuracy without", _early("train_accuracy"), 0.789, 0.849, of=PLAIN),
             Check("test accuracy with BatchNorm", _early("test_accuracy"), low=0.98, of=NORMED),
             Check("test accuracy without", _early("test_accuracy"), low=0.98, of=PLAIN),
-            note="The paper gives no numbers here: these are of the authors' program, ± 0.03. Afterwards both networks "
-            "begin to memorise again.",
+            note="The paper gives no numbers here: these come from the authors' program, ± 0.03. Afterwards both "
+            "networks begin to memorise again.",
         ),
     ),
 )

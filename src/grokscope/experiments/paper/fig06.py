@@ -26,7 +26,7 @@ from grokscope.result import RunResult
 
 _PRUNED = by_ipr(fig01.COEXISTENCE)
 _UNTIL = {LOWEST: 0.7, HIGHEST: 0.3}  # of all neurons: what the paper shows
-_MEMORY_GONE, _RULE_GONE = 0.6, 0.3  # where what each order takes away should be gone
+_MEMORY_GONE, _RULE_GONE = 0.6, 0.3  # fractions at which the memory, and the rule, should be gone
 
 
 def needs(scale: Scale) -> Needs:
@@ -79,7 +79,7 @@ def _gain_of_test_accuracy(curves: Curves) -> float:
 
 
 def _rule_outlasts_memory(result: RunResult) -> float:
-    """By how much more of the neurons can go before the rule suffers than before the memory does, in random order."""
+    """How many more neurons, as a fraction, can go in random order before the rule suffers than before the memory."""
     lost = [
         fraction_to_lose(curve, "test_accuracy") - fraction_to_lose(curve, "corrupted_accuracy")
         for curve in at_random(result)
@@ -90,10 +90,10 @@ def _rule_outlasts_memory(result: RunResult) -> float:
 EXPERIMENT = Experiment(
     name="fig06",
     title="Pruning the Coexistence network by IPR",
-    caption="Accuracies of the network at α = 0.5, ξ = 0.35 and without weight decay, against the fraction of its "
-    "neurons that were removed, without training again: from the lowest IPR on (left), and from the highest (right). "
-    "Without neurons of low IPR it forgets the corrupted labels and keeps the rule; without those of high IPR it "
-    "forgets the rule and keeps the corrupted labels.",
+    caption="Accuracies of the network at α = 0.5, ξ = 0.35 and no weight decay, against the fraction of its neurons "
+    "that were removed without retraining: lowest IPR first (left) and highest IPR first (right). Without low-IPR "
+    "neurons it forgets the corrupted labels and keeps the rule; without high-IPR neurons it forgets the rule and "
+    "keeps the corrupted labels.",
     needs=needs,
     draw=draw,
     claims=(

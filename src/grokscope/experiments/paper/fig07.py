@@ -50,7 +50,7 @@ DEEP_MLPS = _plan("fig7b", DEEP_MLP, MLP_DECAYS)
 
 
 def specs() -> list[RunSpec]:
-    """Two Transformers and two MLPs at α = .8, ξ = .2: the first of both with little weight decay."""
+    """Two Transformers and two MLPs at α = .8, ξ = .2, each first with little weight decay, then with more."""
     return [
         base.updated({DECAY: decay})
         for base, decays in ((TRANSFORMER, TRANSFORMER_DECAYS), (DEEP_MLP, MLP_DECAYS))
@@ -149,7 +149,7 @@ def _stages_claim(name: str, what: str, spec: RunSpec, note: str = "") -> Claim:
 
 
 def _is_full_inversion(result: RunResult) -> float:
-    """1 or 0; NaN for a network that has learnt nothing, which says nothing."""
+    """1 or 0; NaN for a network that has learnt nothing, and so shows nothing."""
     return float(result.phase is Phase.FULL_INVERSION) if result.final.train_accuracy > 0.5 else math.nan
 
 
@@ -158,8 +158,8 @@ EXPERIMENT = Experiment(
     title="Phase diagrams and IPR of a Transformer and a three-layer MLP",
     caption="A one-layer Transformer (above) and a three-layer ReLU MLP (below) with little weight decay and with "
     "more: the phases over α and ξ, and the IPR of the neurons at the input at α = 0.8, ξ = 0.2, with an outline of "
-    "the same before training. The paper's own weight decays belong to an optimiser scheme that is not published; "
-    "those shown here were chosen for plain AdamW so that these four networks are in the phases that it shows.",
+    "the same before training. The paper's own weight decays belong to an unpublished optimiser scheme; those shown "
+    "here were chosen for plain AdamW so that the four networks are in the phases that the paper shows.",
     needs=needs,
     draw=draw,
     claims=(
@@ -185,9 +185,9 @@ EXPERIMENT = Experiment(
             "ours, read off Figure 7(a)",
             "Most dimensions of the embedding of a Transformer in Full Inversion have an IPR of 0.1 to 0.28.",
             (Check("mean IPR", final("mean_ipr"), low=0.1, high=0.28, of=MORE_TRANSFORMER),),
-            note="The optimiser scheme of the figure is not published. At p = 97, d = 128 the mean is 0.051, after "
-            "0.040 before training, which fails; where it holds, that is due to a smaller modulus, at which noise "
-            "alone has a higher IPR: 0.083 at p = 47.",
+            note="The optimiser scheme of the figure is not published. At p = 97, d = 128 the mean is 0.051 (0.040 "
+            "before training), which fails. Where the claim holds, the smaller modulus is the reason: noise alone has "
+            "a higher IPR there, 0.083 at p = 47.",
             seen_before=DEEP_NETWORKS_SEEN,
         ),
         Claim(
@@ -212,8 +212,8 @@ EXPERIMENT = Experiment(
             "a Transformer",
             TRANSFORMERS,
             note="At the quick scale (p = 47, d = 64) the cells at ξ = 0.2 and α = 0.7 and 0.9 stop memorising and "
-            "learn the rule, but not to the 0.9 at which Table 2 speaks of it: test accuracy 0.89 and 0.73 there, "
-            "which counts as Confusion.",
+            "learn the rule, but stay below the 0.9 of Table 2: their test accuracies, 0.89 and 0.73, count as "
+            "Confusion.",
         ),
         _decay_claim("deep-mlp-decay-generalises", "a three-layer MLP", DEEP_MLPS),
         _phases_claim("transformer-decay-inverts", "a Transformer", LESS_TRANSFORMER, MORE_TRANSFORMER),
@@ -233,7 +233,7 @@ EXPERIMENT = Experiment(
             "transformer-two-stages",
             "A Transformer",
             MORE_TRANSFORMER,
-            note="With p = 47, d = 64 the stages run into one: weight decay that is enough to generalise from so few "
+            note="With p = 47, d = 64 the stages merge: the weight decay that it takes to generalise from so few "
             "examples keeps the network from fitting them first.",
         ),
         _stages_claim("deep-mlp-two-stages", "A three-layer MLP", MORE_MLP),
@@ -253,8 +253,8 @@ EXPERIMENT = Experiment(
                 ),
                 Check("the same without dropout at α = 0.8", most_memorised, low=0.9, of=LESS_MLP),
             ),
-            note="It has memorised all wrong labels by step 500, as without dropout, with p = 97 and 500 neurons a "
-            "layer as with p = 47 and 160.",
+            note="It has memorised all wrong labels by step 500, as it does without dropout, both with p = 97 and 500 "
+            "neurons a layer and with p = 47 and 160.",
         ),
     ),
 )

@@ -21,7 +21,7 @@ from grokscope.spec import RunSpec
 FORGETTING = fig01.BASE.updated({"optimizer.weight_decay": 20.0, "training.steps": 5000})
 RELU = FORGETTING.updated({"model.activation": "relu"})
 # Gradients are tiny beside weight decay 20, so plain gradient descent needs another scale of both. A smaller task with
-# more data lets it find the rule within some thousand steps; a search found from which weight decay on it does not.
+# more data lets it find the rule within some thousand steps; a search found the weight decay from which on it does not.
 _DESCENT = FORGETTING.updated(
     {
         "task.modulus": 47,
@@ -96,8 +96,8 @@ def _claim(name: str, paper: str, statement: str, *checks: Check, seen_before: s
 EXPERIMENT = Experiment(
     name="fig08",
     title="Forgetting with very high weight decay",
-    caption="At weight decay 20 the network first does what it does in Full Inversion; then both accuracies fall to "
-    "guessing while the Frobenius norms of its weights go to zero. α = 0.5, ξ = 0.35, 5000 steps.",
+    caption="At weight decay 20 the network first behaves as in Full Inversion; then both accuracies fall to guessing "
+    "while the Frobenius norms of its weights go to zero. α = 0.5, ξ = 0.35, 5000 steps.",
     needs=needs,
     draw=draw,
     claims=(
@@ -139,7 +139,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             note="These networks have p = 47, N = 240, α = 0.8, ξ = 0.2 and learning rate 150, settings at which "
-            "gradient descent finds the rule; they were looked for first, so the bounds were not written blindly.",
+            "gradient descent finds the rule; we searched for them first, so the bounds were not set blindly.",
             seen_before="Settings at which gradient descent learns were searched for first. The bounds were set after "
             "runs of 3000 steps.",
         ),

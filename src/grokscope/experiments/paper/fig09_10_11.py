@@ -34,7 +34,7 @@ LAYERNORM = diagram_plan("fig11", "layer")
 
 
 def _inversion_gain(more: PhaseDiagram, less: PhaseDiagram) -> float:
-    """By how much more of the first diagram, all batch sizes together, is inverted."""
+    """By how much more of the first diagram is inverted, all batch sizes together."""
     return share_gain(more.panels, less.panels, INVERTING)
 
 
@@ -102,9 +102,9 @@ _FIG10 = Experiment(
             "Appendix F, Figure 10",
             "Smaller batches make more of the networks generalise.",
             (Check("generalising, B 8 minus B 256", _growth(GENERALISING, _SMALL, _LARGE), low=0.03, of=NO_NORM),),
-            note="At the quick scale (p = 59, 5 × 5 cells) the same seven cells generalise with all three batch sizes; "
-            "what a batch of 8 changes is that one of them is inverted. At α = 0.3 and ξ = 0 its test accuracy is "
-            "0.17, and 0.03 with a batch of 256.",
+            note="At the quick scale (p = 59, 5 × 5 cells) the same seven cells generalise with all three batch "
+            "sizes; with batches of 8, one of them is inverted. At α = 0.3 and ξ = 0 its test accuracy is 0.17, and "
+            "0.03 with a batch of 256.",
             seen_before=_SEEN,
         ),
     ),
@@ -131,8 +131,8 @@ _FIG11 = Experiment(
                     of=(LAYERNORM, NO_NORM),
                 ),
             ),
-            note="At the quick scale (p = 59, 5 × 5 cells) every network with LayerNorm ends in the phase of that "
-            "without, and one cell of 75 is inverted in both.",
+            note="At the quick scale (p = 59, 5 × 5 cells) every network with LayerNorm ends in the same phase as the "
+            "one without, and one cell of 75 is inverted in both.",
             seen_before=_SEEN,
         ),
         Claim(

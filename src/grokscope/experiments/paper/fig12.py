@@ -58,10 +58,10 @@ def _picture(results: dict[str, RunResult]) -> Figure:
 
 _TOO_SMALL = (
     "At the quick scale (p = 47, d = 64, 2000 steps) only the Transformer with four heads and one layer has found the "
-    "rule in the end, with a test accuracy of 0.91; the others have 0.38 to 0.72. IPRs are compared of networks only "
-    "that have found it."
+    "rule in the end, with a test accuracy of 0.91; the others have 0.38 to 0.72. Only networks that have found it "
+    "are compared."
 )
-_SEEN = "At p = 97, d = 128 all six end in Full Inversion, with a mean IPR that was 0.040 before training. "
+_SEEN = "At p = 97, d = 128 all six end in Full Inversion, with a mean IPR that had been 0.040 before training. "
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check, note: str) -> Claim:
@@ -83,14 +83,14 @@ def _more_heads(shape: str) -> Check:
     )
 
 
-# Before training the mean IPR varies by 1.3 % between seeds at p = 97, d = 128, and by 2.2 % at p = 47, d = 64: there a
-# single seed 5 % apart is not much. Within a fifth two histograms as broad as these look alike.
+# Before training the mean IPR varies by 1.3 % between seeds at p = 97, d = 128, and by 2.2 % at p = 47, d = 64, where a
+# difference of 5 % between single seeds is not much. Histograms this broad look alike if their means differ by a fifth.
 EXPERIMENT = Experiment(
     name="fig12",
     title="IPR of the embeddings of Transformers with other depths, heads and tied weights",
     caption="The IPR of the dimensions of the embedding at α = 0.8 and ξ = 0.2, with an outline of the same before "
-    "training, for Transformers with eight heads (above) and four (below): of one layer, of two, and with the "
-    "embedding used again as the unembedding.",
+    "training, for Transformers with eight heads (above) and four (below): with one layer, with two, and with the "
+    "embedding tied to the unembedding.",
     needs=needs,
     draw=draw,
     claims=(

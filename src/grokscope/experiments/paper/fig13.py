@@ -22,7 +22,7 @@ _SELECTED = {"task.data_fraction": 0.9, "task.corruption": 0.1}
 
 
 def plan(scale: Scale) -> Plan:
-    """A panel for each dropout, the first being one of Figure 7; only none and the most of it if not at full scale."""
+    """A panel for each dropout, at reduced scales only for none and the largest. The first is a panel of Figure 7."""
     shown = DROPOUTS if scale.full else (DROPOUTS[0], DROPOUTS[-1])
     axis = Axis.over("model.dropout", shown)
     return Plan("fig13", LESS_TRANSFORMER, (DATA_FRACTIONS, CORRUPTIONS, axis))
@@ -60,9 +60,10 @@ def _diagram(scale: Scale) -> tuple[Plan, ...]:
 EXPERIMENT = Experiment(
     name="fig13",
     title="Phase diagrams and IPR of Transformers with dropout",
-    caption="One-layer Transformers with dropout of what attention and MLP add: phases over α and ξ, and the IPR of "
-    "the dimensions of the embedding at α = 0.9, ξ = 0.1, with an outline of the same before training. The paper "
-    "states no weight decay here; all have the smaller one of Figure 7, without which they do not even memorise.",
+    caption="One-layer Transformers with dropout on the outputs of attention and MLP: phases over α and ξ, and the "
+    "IPR of the dimensions of the embedding at α = 0.9, ξ = 0.1, with an outline of the same before training. The "
+    "paper states no weight decay here; all have the smaller one of Figure 7, because without any they do not even "
+    "memorise.",
     needs=needs,
     draw=draw,
     claims=(
@@ -73,7 +74,7 @@ EXPERIMENT = Experiment(
             (
                 Check("test accuracy, dropout 0.05", final("test_accuracy"), low=0.9, of=SMALL),
                 Check("train accuracy, dropout 0.05", final("train_accuracy"), low=0.9, of=SMALL),
-                # Ignoring all wrong labels is a train accuracy of 0.9 too: that it memorises is told by these alone.
+                # Ignoring all wrong labels is a train accuracy of 0.9 too: only these labels show that it memorises.
                 Check("corrupted accuracy, dropout 0.05", final("corrupted_accuracy"), low=0.5, of=SMALL),
                 Check(
                     "IPR over that without dropout",

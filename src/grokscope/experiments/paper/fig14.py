@@ -14,7 +14,7 @@ from grokscope.result import RunResult
 from grokscope.sweeps.plan import Axis, Plan
 
 _PARAMETERIZATION = "model.parameterization"
-# The weight decay with which Figure 7's network inverts fully, so the standard panel is one of that figure.
+# With this weight decay Figure 7's network inverts fully, so the standard panel is one of that figure.
 DIAGRAM = Plan("fig14", MORE_MLP, (DATA_FRACTIONS, CORRUPTIONS, Axis.over(_PARAMETERIZATION, ("standard", "lazy"))))
 STANDARD, LAZY = (MORE_MLP.updated({_PARAMETERIZATION: name}) for name in ("standard", "lazy"))
 
@@ -78,7 +78,7 @@ EXPERIMENT = Experiment(
                 of=(LAZY, STANDARD),
             ),
             note="At p = 97 with 500 neurons a layer it is the other way round: lazy ends at 0.058 and standard at "
-            "0.169, noise being 0.040. The lazy network ignores the wrong labels when it has found the rule, by step "
+            "0.169; noise has 0.040. The lazy network ignores the wrong labels when it has found the rule, by step "
             "1350, and then memorises them, up to a train accuracy of 0.999. With p = 47 and 160 neurons a layer both "
             "end below the 0.083 of noise, lazy at 0.064 and standard at 0.062.",
         ),

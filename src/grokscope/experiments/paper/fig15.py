@@ -17,8 +17,8 @@ from grokscope.plots.runs import draw_accuracies, draw_ipr_histogram, draw_norm_
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
-# The paper states α, ξ and the batch size, and for batches of that size steps and learning rate in general. The
-# parameterisation is that of its other deep networks.
+# The paper states α, ξ and the batch size. Steps and learning rate are those that it uses for batches of this size, and
+# the parameterisation is that of its other deep networks.
 SPEC = (
     RunSpec()
     .updated(
@@ -63,7 +63,7 @@ def _draw_curve(axes: Axes, result: RunResult) -> None:
 
 
 def _draw_scales(axes: Axes, result: RunResult, end: str) -> None:
-    """Of the two ends apart, because the scales are of different size."""
+    """The two ends apart, because their scales differ in size."""
     draw_norm_scales(axes, result, [end])
     axes.set(ylabel="|γ|", ylim=(0, 1.1 * axes.get_ylim()[1]))  # room for the legend
 
@@ -79,7 +79,7 @@ def _output_above_input(result: RunResult) -> float:
 
 
 def _output_correlation(result: RunResult) -> float:
-    """Of |γ| with the IPR, at the output."""
+    """The rank correlation of |γ| with the IPR, at the output."""
     return float("nan") if result.outputs is None else result.outputs.norm_correlation
 
 

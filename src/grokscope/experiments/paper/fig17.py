@@ -86,8 +86,8 @@ def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = ""
 EXPERIMENT = Experiment(
     name="fig17",
     title="Pruning by IPR in three phases: accuracies",
-    caption="As in Figure 6 and to the last neuron, for the three networks of Figure 1: from the lowest IPR on "
-    "(left), and from the highest (right).",
+    caption="As Figure 6, down to the last neuron, for the three networks of Figure 1: lowest IPR first (left) and "
+    "highest IPR first (right).",
     needs=needs,
     draw=draw,
     claims=(

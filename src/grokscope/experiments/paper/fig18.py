@@ -46,7 +46,7 @@ def _falls_back(order: str, kind: str) -> Callable[[Curves], float]:
 
 
 def _only_rises(order: str) -> tuple[Check, ...]:
-    """That the train loss does, or almost, in every phase."""
+    """Checks that the train loss only rises, or almost, in every phase."""
     return tuple(
         Check(
             f"largest fall over range, wd {spec.optimizer.weight_decay:g}",
@@ -106,8 +106,8 @@ def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = ""
 EXPERIMENT = Experiment(
     name="fig18",
     title="Pruning by IPR in three phases: losses",
-    caption="Train and test loss of the networks of Figure 17 while their neurons are removed: from the lowest IPR on "
-    "(left), and from the highest (right). The network without neurons has loss 1/p.",
+    caption="Train and test loss of the networks of Figure 17 while their neurons are removed: lowest IPR first "
+    "(left) and highest IPR first (right). A network without neurons has loss 1/p.",
     needs=needs,
     draw=draw,
     claims=(

@@ -37,7 +37,7 @@ def _draw_three_phases(evidence: Evidence, norm: Norm) -> Drawing:
 
 
 def phases_claim(name: str, figure: int, norm: Norm, kind: str, note: str = "") -> Claim:
-    """That each network ends in the phase that the figure's caption names, by the bounds of Table 2."""
+    """The claim that each network ends in the phase that the figure's caption names, as Table 2 defines it."""
     specs = phase_specs(norm)
     checks = []
     for fraction, phase in _PHASES.items():
@@ -57,7 +57,7 @@ def phases_claim(name: str, figure: int, norm: Norm, kind: str, note: str = "") 
 
 
 def _train_bounds(phase: Phase) -> tuple[float, float]:
-    """Table 2's, with room for what seeds do."""
+    """The bounds of Table 2, with room for differences between seeds."""
     full = 1 + GUESSING_MARGIN - CORRUPTION
     low, high = {
         Phase.COEXISTENCE: (HIGH_ACCURACY, math.inf),
@@ -68,7 +68,7 @@ def _train_bounds(phase: Phase) -> tuple[float, float]:
 
 
 def _correlation(result: RunResult) -> float:
-    """Of |γ| with the IPR."""
+    """The rank correlation of |γ| with the IPR."""
     return math.nan if result.neurons is None else result.neurons.norm_correlation
 
 
@@ -85,7 +85,7 @@ _FIG20 = Experiment(
             "batch",
             "With BatchNorm",
             note="At α = 0.5 the network is in Partial Inversion at step 2000 (train accuracy 0.84, seed 0), but "
-            "memorises more and more and ends, at 0.92, beyond the 0.9 at which Table 2 speaks of Coexistence.",
+            "memorises more and more and ends at 0.92, above the 0.9 where Coexistence begins in Table 2.",
         ),
     ),
 )
@@ -103,8 +103,8 @@ _FIG21 = Experiment(
             "layer",
             "With LayerNorm",
             note="At α = 0.5 the network is in Partial Inversion at step 2000 (train accuracy 0.88, seed 0), but "
-            "memorises more and more: three seeds end at 0.95, 0.91 and 0.88, about the 0.9 at which Table 2 speaks of "
-            "Coexistence.",
+            "memorises more and more: three seeds end at 0.95, 0.91 and 0.88, around the 0.9 where Coexistence begins "
+            "in Table 2.",
         ),
         Claim(
             "layernorm-scales-do-not-follow-ipr",
@@ -114,7 +114,7 @@ _FIG21 = Experiment(
                 Check(f"rank correlation of |γ| and IPR at α {fraction:g}", _correlation, low=-0.3, high=0.3, of=spec)
                 for fraction, spec in phase_specs("layer").items()
             ),
-            note="Three seeds at α = 0.8 have 0.09, 0.39 and 0.45: weaker than the 0.75 of BatchNorm, and not nothing.",
+            note="Three seeds at α = 0.8 have 0.09, 0.39 and 0.45: weaker than the 0.75 of BatchNorm, but not zero.",
         ),
     ),
 )
@@ -132,7 +132,7 @@ _FIG22 = Experiment(
             "none",
             "Without a norm",
             note="At α = 0.5 the network is in Partial Inversion at step 2000 (train accuracy 0.87, seed 0), but "
-            "memorises more and more and ends, at 0.94, beyond the 0.9 at which Table 2 speaks of Coexistence.",
+            "memorises more and more and ends at 0.94, above the 0.9 where Coexistence begins in Table 2.",
         ),
     ),
 )

@@ -42,8 +42,8 @@ def _median(
 EXPERIMENT = Experiment(
     name="fig24",
     title="Accuracies over data and corruption, with weight decay",
-    caption="The diagrams of Figure 3 (a) with the accuracies that they are made from: on the training labels, wrong "
-    "ones included, and on the test set. Cells whose phase is inferred have none.",
+    caption="The diagrams of Figure 3 (a) with the accuracies behind them: on the training labels, including the "
+    "wrong ones, and on the test set. Inferred cells have none.",
     needs=needs,
     draw=drawing_of(WEIGHT_DECAY, accuracies=True),
     claims=(

@@ -15,8 +15,8 @@ def needs(scale: Scale) -> Needs:
 EXPERIMENT = Experiment(
     name="fig25",
     title="Accuracies over data and corruption, with dropout",
-    caption="The diagrams of Figure 3 (b) with the accuracies that they are made from: on the training labels, wrong "
-    "ones included, and on the test set. Cells whose phase is inferred have none.",
+    caption="The diagrams of Figure 3 (b) with the accuracies behind them: on the training labels, including the "
+    "wrong ones, and on the test set. Inferred cells have none.",
     needs=needs,
     draw=drawing_of(DROPOUT, accuracies=True),
 )

@@ -13,8 +13,8 @@ from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Axis, Plan
 
 BASE = RunSpec().updated({"training.loss": "cross-entropy"})
-# The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 all of it; dropout 0.6 still
-# memorises, 0.9 inverts. Tried with p = 47 and N = 240, and for weight decays 5 and 10 with the paper's sizes.
+# The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 loses everything; dropout 0.6
+# still memorises, 0.9 inverts. Tried with p = 47 and N = 240, and for weight decays 5 and 10 with the paper's sizes.
 DECAYS = (0, 2, 5, 10, 20)
 DROPOUTS = (0, 0.6, 0.9)
 WEIGHT_DECAY = Plan(
@@ -48,7 +48,7 @@ EXPERIMENT = Experiment(
     name="fig26",
     title="Phase diagrams with cross-entropy",
     caption="As Figure 3, trained with cross-entropy: weight decay above, dropout below. The paper does not state the "
-    "values; these are chosen so that the phases of its text occur.",
+    "values; these were chosen so that the phases that it describes occur.",
     needs=needs,
     draw=draw,
     claims=(

@@ -87,8 +87,8 @@ EXPERIMENT = Experiment(
                     of=(with_decay(5), with_decay(5, RELU)),
                 ),
             ),
-            note="At the quick scale (p = 59, 5 × 5 cells) a single cell is 0.04, and one cell it is that a quadratic "
-            "network without weight decay generalises in and one with ReLU does not.",
+            note="At the quick scale (p = 59, 5 × 5 cells) one cell is a share of 0.04. Without weight decay, "
+            "quadratic networks generalise in just one cell in which ReLU networks do not.",
             seen_before=_SEEN,
         ),
     ),

@@ -11,7 +11,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.sweeps.plan import Axis, Plan
 
-# The paper states no values. These are Figure 3's but for the last, so 0.6 is what serves quadratic networks best.
+# The paper states no values. These are Figure 3's without the last; 0.6 serves quadratic networks best.
 RELU = Plan("fig28", BASE, (DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", (0, 0.3, 0.6))))
 
 
@@ -50,8 +50,8 @@ EXPERIMENT = Experiment(
                 ),
             ),
             note="At the quick scale (p = 59, 300 neurons) there is no Confusion at dropout 0.3: many networks have a "
-            "train accuracy of 0.90 to 0.92, just above the 0.9 at which Table 2 speaks of Memorization. There is at "
-            "0.6.",
+            "train accuracy of 0.90 to 0.92, just above the 0.9 where Memorization begins in Table 2. At 0.6 there is "
+            "Confusion.",
             seen_before="The checks at dropout 0.6 were added after a trial with p = 47 had shown no Confusion at 0.3. "
             "The check at 0.3 stays.",
         ),

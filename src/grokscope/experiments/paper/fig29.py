@@ -12,7 +12,7 @@ from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Axis, Plan
 
 WIDTH = 5000
-DECAYS = (0, 15)  # of Figure 3's: none, and the one with which most networks generalise there
+DECAYS = (0, 15)  # none, and that of Figure 3 with which most networks generalise
 WIDE = Plan(
     "fig29",
     RunSpec().updated({"model.width": WIDTH}),
@@ -65,8 +65,8 @@ EXPERIMENT = Experiment(
                     of=(with_decay(15), with_decay(15, WIDE)),
                 ),
             ),
-            note="At the quick scale (N = 900 in place of 5000, beside 300; 5 × 5 cells) wide networks generalise "
-            "in one cell more: at α = 0.3 and ξ = 0.2.",
+            note="At the quick scale (N = 900 instead of 5000, against 300; 5 × 5 cells) wide networks generalise in "
+            "one cell more: at α = 0.3 and ξ = 0.2.",
         ),
     ),
 )

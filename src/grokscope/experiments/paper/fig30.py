@@ -58,8 +58,8 @@ EXPERIMENT = Experiment(
                     of=(_WIDE, _USUAL),
                 ),
             ),
-            note="At the quick scale (N = 900 in place of 5000, beside 300; 5 × 5 cells) both widths generalise in the "
-            "same eight cells, and neither shows Confusion at this weight decay.",
+            note="At the quick scale (N = 900 instead of 5000, against 300; 5 × 5 cells) both widths generalise in "
+            "the same eight cells, and neither shows Confusion at this weight decay.",
         ),
     ),
 )

@@ -42,7 +42,7 @@ def _agreement(*panels: Region) -> float:
 
 
 def _largest_difference(*panels: Region) -> float:
-    """Between the shares that generalise with addition and with multiplication, over the panels."""
+    """The largest difference, over the panels, between the shares that generalise with addition and multiplication."""
     return max(abs(plus.share(*GENERALISING) - times.share(*GENERALISING)) for plus, times in _pairs(panels))
 
 

@@ -34,7 +34,7 @@ def equation_9(weights: Mapping[str, npt.NDArray[np.floating]], dataset: Dataset
 
 
 def autograd_gradients(weights: Weights, dataset: Dataset) -> dict[str, FloatArray]:
-    """The same from the network and the loss that are trained with, in double precision."""
+    """The same by autograd, from the network and the loss used for training, in double precision."""
     import torch
 
     from grokscope.models import MLP
@@ -56,7 +56,7 @@ def relative_difference(first: FloatArray, second: FloatArray) -> float:
 
 
 def degree_of_gradient(weights: Weights, dataset: Dataset) -> float:
-    """With which power the norm of the gradient grows when all weights are scaled together, at these weights.
+    """The power with which the norm of the gradient grows when all weights are scaled together, at these weights.
 
     It is 2 where the network's output is small beside the labels, and 5 where the output is all there is.
     """

@@ -1,4 +1,4 @@
-"""Table 1: what the phases are in words, each beside a network that is in it."""
+"""Table 1: the phases in words, each beside a network that is in it."""
 
 from grokscope.experiments.captions import settings
 from grokscope.experiments.claim import Check, Claim
@@ -12,7 +12,7 @@ from grokscope.phases import Phase
 from grokscope.plots.tables import draw_table
 from grokscope.spec import RunSpec
 
-# The paper names settings for four phases; for the others, one from the middle of theirs in Figure 3.
+# The paper names settings for four phases; the others are from the middle of their regions in Figure 3.
 NETWORKS: dict[Phase, RunSpec] = {
     Phase.COEXISTENCE: fig01.COEXISTENCE,
     Phase.PARTIAL_INVERSION: fig01.PARTIAL,
@@ -59,7 +59,7 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def setting_of(spec: RunSpec) -> str:
-    """What of a network differs from the defaults, without the sections of the fields."""
+    """The fields in which a network differs from the defaults, without their sections."""
     parts = settings(spec).split(", ")
     return ", ".join(part.partition(".")[2].replace("_", " ") for part in parts) if "." in parts[0] else parts[0]
 
@@ -79,8 +79,8 @@ def _checks() -> tuple[Check, ...]:
 EXPERIMENT = Experiment(
     name="table1",
     title="The phases in words",
-    caption="What distinguishes the phases, and beside it the accuracies of one network in each: on corrupted training "
-    "examples against the drawn labels, and on the test set.",
+    caption="What distinguishes the phases, with the accuracies of one network in each: on corrupted training "
+    "examples, measured against the drawn labels, and on the test set.",
     needs=needs,
     draw=draw,
     claims=(
@@ -89,8 +89,9 @@ EXPERIMENT = Experiment(
             "Table 1",
             "Each phase memorises corrupted labels, and generalises, as its row of the table says.",
             _checks(),
-            note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels: it fails at "
-            "memorising all of them, as the text says, and not at memorising any, as the table does.",
+            note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels. That agrees "
+            "with the text, by which it cannot memorise all of them, and not with the table, by which it memorises "
+            "none.",
         ),
     ),
 )

@@ -81,8 +81,8 @@ _ALL = [float(str(point[0])) for point in CORRUPTIONS.points]
 EXPERIMENT = Experiment(
     name="table2",
     title="The phases in numbers",
-    caption="The accuracies that define the phases, and beside them those of one network in each. Forgetting and "
-    "Confusion have the same bounds; they differ in whether test accuracy had been high before.",
+    caption="The accuracies that define the phases, with those of one network in each. Forgetting and Confusion have "
+    "the same bounds; they differ in whether test accuracy had been high before.",
     needs=needs,
     draw=draw,
     claims=(

@@ -8,12 +8,12 @@ from grokscope.result import RunResult
 
 
 def ipr_growth(result: RunResult) -> float:
-    """The mean IPR at the input in the end, in units of that at the first measured step."""
+    """The mean IPR at the input at the end, divided by that at the first measured step."""
     return result.final.mean_ipr / result.curve[0].mean_ipr
 
 
 def ipr_ratio(numerator: RunResult, denominator: RunResult) -> float:
-    """Of the mean IPRs at the input; NaN unless both networks generalise, because the paper compares such."""
+    """The ratio of the mean IPRs at the input; NaN unless both networks generalise."""
     finals = numerator.final, denominator.final
     if min(final.test_accuracy for final in finals) < HIGH_ACCURACY:
         return math.nan
@@ -26,17 +26,17 @@ def output_ipr(result: RunResult) -> float:
 
 
 def most_memorised(result: RunResult) -> float:
-    """The largest part of the corrupted labels that it ever knew at once."""
+    """The largest share of the corrupted labels that it knew at any one step."""
     return max(row.corrupted_accuracy for row in result.curve)
 
 
 def both_high(result: RunResult) -> float:
-    """The lower one of train and test accuracy, at the step where it is highest."""
+    """The lower of train and test accuracy, at the step where it is highest."""
     return max(min(row.train_accuracy, row.test_accuracy) for row in result.curve)
 
 
 def train_before_grokking(result: RunResult) -> float:
-    """The highest train accuracy before test accuracy is high; NaN if that never is."""
+    """The highest train accuracy before test accuracy is high; NaN if it never is."""
     grokked = training_events(result.curve).grokked.step
     if grokked is None:
         return math.nan
@@ -44,7 +44,7 @@ def train_before_grokking(result: RunResult) -> float:
 
 
 def steps_to_unlearning(result: RunResult) -> float:
-    """Measured steps from a high test accuracy to half of the wrong labels being unlearnt; NaN without one of them."""
+    """Steps from a high test accuracy to half of the wrong labels being unlearnt; NaN if either never happens."""
     events = training_events(result.curve)
     if events.grokked.step is None or events.unlearned.step is None:
         return math.nan

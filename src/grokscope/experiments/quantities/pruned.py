@@ -1,4 +1,4 @@
-"""Networks of an experiment without their neurons of low, or of high, IPR.
+"""Networks without their neurons of low IPR, or of high IPR.
 
 Check("prunable neurons", lambda curves: curves[LOWEST].prunable, low=100, of=by_ipr(COEXISTENCE))
 """
@@ -41,7 +41,7 @@ def _curves(result: RunResult, orders: list[Int64Array]) -> list[PruningCurve]:
 
 
 def fraction_to_lose(curve: PruningCurve, quantity: str) -> float:
-    """The fraction of neurons gone when an accuracy is a tenth lower than at first; NaN if it never is."""
+    """The fraction of neurons that are gone when an accuracy first is below nine tenths of its start; NaN if never."""
     values = getattr(curve, quantity)
     lower = np.flatnonzero(values < 0.9 * values[0])
     return float(curve.fraction_pruned[lower[0]]) if len(lower) else math.nan

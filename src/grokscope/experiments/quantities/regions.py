@@ -1,4 +1,4 @@
-"""Regions of a phase diagram: how much of a panel does what, where it begins to generalise, and up to where.
+"""Regions of a phase diagram: how much of a panel is in which phase, and where networks generalise.
 
 >>> region = Region((0.3, 0.6, 0.9), (0.0, 0.45), (("memorization", "coexistence", "coexistence"),
 ...                                               ("memorization", "memorization", "full_inversion")))
@@ -74,7 +74,7 @@ def share_of(panels: Iterable[Panel], outcomes: Collection[str]) -> float:
 
 
 def share_gain(more: Iterable[Panel], less: Iterable[Panel], outcomes: Collection[str]) -> float:
-    """By how much the first panels have a larger share of the outcomes; NaN if neither have any: nothing to compare."""
+    """By how much the first panels' share of the outcomes is larger; NaN if both shares are 0: nothing to compare."""
     shares = share_of(more, outcomes), share_of(less, outcomes)
     return shares[0] - shares[1] if any(shares) else math.nan
 
@@ -94,7 +94,7 @@ def _share(found: Iterable[str | None], outcomes: Collection[str]) -> float:
 
 
 def panel_at(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Panel:
-    """The panel with these values of its fields; with none given, the only one."""
+    """The panel with these values of its fields; without values, the only panel."""
     wanted = fields or {}
     found = [panel for panel in diagram.panels if all(panel.fields.get(path) == wanted[path] for path in wanted)]
     if len(found) != 1:
@@ -124,7 +124,7 @@ def share_of_these(first: Region, outcomes: Iterable[str], second: Region, then:
 
 
 def boundary_shift(first: Region, second: Region) -> float:
-    """By how much less data the second one generalises, on average over the corruptions at which either does.
+    """How much less data the second needs to generalise, on average over the corruptions at which either does.
 
     One that generalises at no α is taken to do so at α = 1, where there is no test set left.
     """
@@ -148,7 +148,7 @@ def _between(values: tuple[float, ...], low: float, high: float) -> list[int]:
 
 
 def _nearest(values: tuple[float, ...], wanted: float) -> int:
-    """Of two that are as near, the smaller one."""
+    """Of two that are equally near, the smaller one."""
     return min(range(len(values)), key=lambda index: (round(abs(values[index] - wanted), 9), index))
 
 

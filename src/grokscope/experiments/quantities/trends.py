@@ -1,4 +1,4 @@
-"""How a series of numbers goes: how far it falls back, whether it turns, and by which power it grows.
+"""How a series of numbers behaves: how far it falls back, whether it turns, and with which power it grows.
 
 >>> largest_fall([1, 3, 2, 5]), largest_rise([1, 3, 2, 5]), relative_fall([1, 3, 2, 5])
 (1.0, 4.0, 0.25)
