@@ -64,6 +64,7 @@ def file_name(result: RunResult, command: str) -> str:
 def input_columns(inputs: Inputs) -> dict[str, list[object]]:
     """The inputs of some examples as columns of a table: m and n of pairs, x1, x2, … of others.
 
+    >>> import numpy as np
     >>> input_columns(np.array([[3, 4], [5, 6]]))
     {'m': [3, 5], 'n': [4, 6]}
     """

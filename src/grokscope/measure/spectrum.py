@@ -1,5 +1,6 @@
 """How periodic a neuron is: the spectrum of its weights, and the inverse participation ratio of it.
 
+>>> from grokscope.waves import Waves
 >>> wave = np.cos(2 * np.pi * 3 * np.arange(97) / 97)
 >>> round(float(inverse_participation_ratio(Waves(np.arange(97)).amplitudes(wave))), 6)
 1.0
