@@ -11,12 +11,12 @@ from rich.table import Table
 
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
 from grokscope.cli.progress import RunsProgress
-from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store
 from grokscope.sweeps import Failed, Measured, run_all
+from grokscope.sweeps.stopping import stop_on_request
 
 
 def demo(

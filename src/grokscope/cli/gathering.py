@@ -12,14 +12,14 @@ from grokscope.cli.live import duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
 from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
-from grokscope.cli.stopping import stop_on_request
 from grokscope.engines import resolve_engine
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps import Failed, Finished, Measured, run_all
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweeps.local import sweep_engine
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.running import sweep_engine
+from grokscope.sweeps.stopping import stop_on_request
 
 if TYPE_CHECKING:
     from grokscope.experiments.evidence import Needs

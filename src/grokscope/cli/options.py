@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from grokscope.store import DEFAULT_STORE
+from grokscope.sweeps.notes import note
 
 StoreOption = Annotated[Path, typer.Option("--store", help="Directory of the stored runs.", show_default=True)]
 RunArgument = Annotated[
@@ -47,8 +48,3 @@ def help_without_command(context: typer.Context) -> None:
 def store_flag(store: Path) -> str:
     """What a suggested command needs to find the same store."""
     return "" if store == DEFAULT_STORE else f" --store {store}"
-
-
-def note(message: str) -> None:
-    """Say something to the person at the terminal, not to the program that reads standard output."""
-    typer.echo(message, err=True)

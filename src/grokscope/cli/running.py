@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from grokscope.cli.live import SweepDisplay
 from grokscope.cli.options import note
-from grokscope.cli.stopping import stop_on_request
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps import run_all
 from grokscope.sweeps.diagram import wanted_places
-from grokscope.sweeps.local import available_cores
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.running import available_cores
+from grokscope.sweeps.stopping import stop_on_request
 
 FEWER_WITH_REFINE = "With --refine it will be fewer runs: how many shows only while it runs."
 

@@ -23,8 +23,8 @@ from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps.diagram import wanted_places
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
-from grokscope.sweeps.local import sweep_engine
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.running import sweep_engine
 
 _WHAT = "What to run"
 _HOW = "Running"

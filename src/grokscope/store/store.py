@@ -46,7 +46,7 @@ from grokscope.store.files import (
     group,
     write_atomically,
 )
-from grokscope.store.owners import is_alive, owner_name
+from grokscope.store.owners import describe_owner, is_alive, owner_name
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
 
 DEFAULT_STORE = Path("grokscope-runs")
@@ -264,14 +264,14 @@ class Store:
 
     # ---- runs under way -----------------------------------------------------------------------------------------
 
-    def lease(self, run_id: str, *, weights: bool = False) -> LeaseAnswer:
+    def lease(self, run_id: str, *, weights: bool = False, again: bool = False) -> LeaseAnswer:
         """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies.
 
-        With `weights`, a run that is stored without them is to be done again.
+        With `weights`, a run that is stored without them is to be done again; with `again`, any stored run is.
         """
         with _as_store_error(f"cannot lease run {run_id} in the store {self.path}"), self._transaction(durable=False):
             done = "SELECT 1 FROM runs WHERE run_id = ? AND (has_weights OR NOT ? OR status = 'diverged')"
-            if self._index.execute(done, (run_id, weights)).fetchone():
+            if not again and self._index.execute(done, (run_id, weights)).fetchone():
                 return LeaseAnswer.DONE
             lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
             if lease and lease[0] != owner_name() and is_alive(*lease):
@@ -288,6 +288,12 @@ class Store:
         """Give a run back."""
         with _as_store_error(f"cannot release run {run_id}"), self._transaction(durable=False):
             self._index.execute("DELETE FROM leases WHERE run_id = ? AND owner = ?", (run_id, owner_name()))
+
+    def holder(self, run_id: str) -> str | None:
+        """Who is working on a run now, in words."""
+        with self._reading():
+            lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
+        return describe_owner(lease[0]) if lease and is_alive(*lease) else None
 
     def running(self) -> set[str]:
         """The runs that somebody is working on now."""
