@@ -36,7 +36,10 @@ from grokscope.phases import Phase, classify
 from grokscope.result import RunResult
 from grokscope.spec import ModelSpec, OptimizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
+from grokscope.sweeping import sweep
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
+from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
+from grokscope.sweeps.plan import Axis, Plan
 from grokscope.tasks import Dataset, make_dataset
 from grokscope.training import execute as run
 
@@ -45,6 +48,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Ablations",
     "Audit",
+    "Axis",
     "Dataset",
     "EngineError",
     "GrokscopeError",
@@ -57,6 +61,8 @@ __all__ = [
     "NeuronWaves",
     "OptimizerSpec",
     "Phase",
+    "PhaseDiagram",
+    "Plan",
     "Pruning",
     "PruningCurve",
     "RunResult",
@@ -81,9 +87,11 @@ __all__ = [
     "neuron_spectra",
     "neuron_waves",
     "output_waves",
+    "phase_diagram",
     "pruned",
     "pruning_curves",
     "pruning_orders",
     "run",
+    "sweep",
     "training_events",
 ]

@@ -24,8 +24,9 @@ LEVELS = {
     "sweeps": 6,
     "plots": 7,
     "experiments": 8,
-    "cli": 9,
-    "__main__": 10,
+    "sweeping": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 COMPILED = {"_native"}
 TORCH_MODULES = {

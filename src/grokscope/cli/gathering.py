@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from grokscope.cli.live import duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
 from grokscope.cli.running import FEWER_WITH_REFINE, record_plan, run_plan, worker_count
@@ -16,6 +15,7 @@ from grokscope.engines import resolve_engine
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps import Failed, Finished, Measured, run_all
+from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import sweep_engine

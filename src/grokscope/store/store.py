@@ -37,7 +37,7 @@ from grokscope.errors import StoreError
 from grokscope.measure import NeuronSpectra
 from grokscope.phases import Phase
 from grokscope.result import Checkpoint, RunResult, row_to_dict
-from grokscope.spec import RunSpec, field_of
+from grokscope.spec import RunSpec
 from grokscope.store.files import (
     array_bytes,
     checkpoint_bytes,
@@ -48,6 +48,7 @@ from grokscope.store.files import (
 )
 from grokscope.store.owners import describe_owner, is_alive, owner_name
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
+from grokscope.store.where import Condition, where_clause
 
 DEFAULT_STORE = Path("grokscope-runs")
 LEASE_SECONDS = 120.0  # a lease that a process of another host has not renewed for so long is free
@@ -99,15 +100,6 @@ class Failure:
     error: str
     traceback: str
     failed_at: str
-
-
-@dataclass(frozen=True)
-class Condition:
-    """`field comparison value`, where the field is a path of a spec, or phase, status or engine."""
-
-    field: str
-    comparison: str  # =, !=, <, <=, > or >=
-    value: object
 
 
 class LeaseAnswer(Enum):
@@ -219,9 +211,16 @@ class Store:
         """All runs, oldest first."""
         return self._select("ORDER BY finished_at, run_id")
 
-    def search(self, conditions: Sequence[Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
+    def runs(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> list[StoredRun]:
+        """The runs that meet all conditions, oldest first; with `limit` only the newest.
+
+        store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"])
+        """
+        return self.search(where, limit)[1]
+
+    def search(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
         """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
-        clause, values = _where(conditions)
+        clause, values = where_clause(where)
         with self._reading():
             found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
             run_ids = [run_id for (run_id,) in found]
@@ -489,22 +488,6 @@ def _stored_run(row: tuple[Any, ...]) -> StoredRun:
         final=json.loads(final) if final else None,
         file=file,
     )
-
-
-def _where(conditions: Sequence[Condition]) -> tuple[str, list[object]]:
-    """SQL that selects runs, and the values of its question marks."""
-    clauses, values = [], []
-    for condition in conditions:
-        if condition.field in ("phase", "status", "engine"):
-            column = condition.field
-        else:
-            # A run stored before a field was there has the field's default.
-            column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
-            values.append(field_of(condition.field).default)
-        comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
-        clauses.append(f"{column} {comparison} ?")
-        values.append(condition.value)
-    return ("WHERE " + " AND ".join(clauses) if clauses else ""), values
 
 
 def _lease() -> tuple[str, float]:

@@ -46,6 +46,13 @@ class Waiting:
     owner: str  # that process, in words
 
 
+@dataclass(frozen=True)
+class Expected:
+    """More runs are going to be done: in a refined sweep that shows only on the way."""
+
+    places: tuple[int, ...]
+
+
 Progress = Started | Measured | Finished | Failed | Waiting
 
 

@@ -8,7 +8,9 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -183,18 +185,23 @@ class Pool:
 
 @contextmanager
 def _for_new_processes() -> Iterator[None]:
-    """What a process inherits when it starts: one thread, and no ear for signals, which the parent hears for all.
+    """What a process inherits when it starts: one thread, deaf to signals, and without the user's program.
 
-    Libraries read the variables when they are loaded; more threads than cores only wait for each other.
+    Libraries read the variables when they are loaded; more threads than cores only wait for each other. The parent
+    hears signals for all. A spawned process imports the parent's `__main__` again, of which a worker needs nothing,
+    and a script without `if __name__ == "__main__"` would start itself for ever: an empty module takes its place.
     """
     main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in PARENTS_SIGNALS if main}
     wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
     try:
         yield
     finally:
+        sys.modules["__main__"] = program
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for name, value in before.items():

@@ -1,7 +1,11 @@
 """How runs are executed. None of it changes what they compute."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from grokscope.engines import resolve_engine
+from grokscope.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,12 @@ class Running:
         if self.workers is not None:
             return self.workers
         return 1 if self.engine_used == "stacked" else available_cores()
+
+
+def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
+    """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
+    for spec in {spec.model: spec for spec in specs}.values():
+        resolve_engine(running.engine_used, running.device, spec)
 
 
 def sweep_engine(engine: str, device: str) -> str:
