@@ -1,7 +1,5 @@
 """What the commands share that take a trained network apart: which network, and where the results go."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ from grokscope.cli.outputs import write_text
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult, analytic_result
 from grokscope.store import Store
+from grokscope.tables import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,8 +76,4 @@ def write_outputs(
 
 def write_table(path: Path, columns: Table) -> Path:
     """The columns as CSV; the absolute path."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return write_text(path, text.getvalue())
+    return write_text(path, csv_text(columns))

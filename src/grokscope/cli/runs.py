@@ -1,7 +1,5 @@
 """`grokscope runs`: list, show, export and delete stored runs."""
 
-import csv
-import io
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +13,7 @@ from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store, StoredRun, array_bytes
+from grokscope.tables import csv_text
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
@@ -179,10 +178,5 @@ def _exported(result: RunResult, out: Path) -> bytes:
         case ".safetensors":
             return array_bytes(result, weights=True)
         case ".csv":
-            text = io.StringIO()
-            rows = [asdict(row) for row in result.curve]
-            writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
-            writer.writeheader()
-            writer.writerows(rows)
-            return text.getvalue().encode()
+            return csv_text(result.to_columns()).encode()
     raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .json, .csv, .toml or .safetensors")
