@@ -15,7 +15,9 @@ RunArgument = Annotated[
 EngineOption = Annotated[
     str,
     typer.Option(
-        "--engine", help="auto (the fastest that can run it), native, torch or stacked.", rich_help_panel="Running"
+        "--engine",
+        help="auto (the fastest that supports the run), native, torch or stacked.",
+        rich_help_panel="Running",
     ),
 ]
 DeviceOption = Annotated[
@@ -23,7 +25,9 @@ DeviceOption = Annotated[
 ]
 WorkersOption = Annotated[
     str,
-    typer.Option("--workers", help="Processes; auto: one for each core, or one for a GPU.", rich_help_panel="Running"),
+    typer.Option(
+        "--workers", help="Number of processes; auto is one for each core, or one for a GPU.", rich_help_panel="Running"
+    ),
 ]
 
 __all__ = [

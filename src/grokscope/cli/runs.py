@@ -25,9 +25,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def list_runs(
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONDITION", help="Only runs with FIELD=VALUE, or !=, <, <=, >, >=; several: all hold."),
+        typer.Option(
+            metavar="CONDITION",
+            help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=). Repeat it to combine conditions.",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="The newest so many; 0 for all.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="How many of the newest runs to list; 0 for all.")] = 100,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:

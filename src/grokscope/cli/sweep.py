@@ -41,7 +41,7 @@ def sweep(
         typer.Option(metavar="AxB", help="Only A data fractions × B corruption fractions.", rich_help_panel=_WHAT),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Run every cell with so many seeds.", rich_help_panel=_WHAT)
+        int | None, typer.Option(min=1, help="How many seeds to run for every cell.", rich_help_panel=_WHAT)
     ] = None,
     refining: Annotated[
         bool,
@@ -54,15 +54,15 @@ def sweep(
         ),
     ] = None,
     workers: WorkersOption = "auto",
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many runs.", rich_help_panel=_HOW)] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many runs.", rich_help_panel=_HOW)] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what there is to do and what it takes.", rich_help_panel=_HOW)
+        bool, typer.Option("--dry-run", help="Only say what is left to do and how long it takes.", rich_help_panel=_HOW)
     ] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try the failed runs again.", rich_help_panel=_HOW)
     ] = False,
     save_weights: Annotated[
-        bool, typer.Option("--save-weights", help="Keep the networks that it trains.", rich_help_panel=_HOW)
+        bool, typer.Option("--save-weights", help="Store the trained networks too.", rich_help_panel=_HOW)
     ] = False,
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
@@ -70,8 +70,8 @@ def sweep(
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
 
-    Runs that are in the store are not done again, so the same command goes on after Ctrl-C, a crash or a power cut, to
-    exactly the results that it would have had without. A sweep file has a base spec and axes; see docs/sweeps.md.
+    Runs that are in the store are not done again: after Ctrl-C, a crash or a power cut the same command goes on, and
+    gives exactly the same results. A sweep file has a base spec and axes; see docs/sweeps.md.
 
     [bold]Examples[/bold]
 

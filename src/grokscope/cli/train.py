@@ -123,13 +123,20 @@ def train(
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Train even if the store has this run.", rich_help_panel=_RUNNING)
+        bool,
+        typer.Option(
+            "--force",
+            help="Train again if the store has this run; it stays until the new one is saved.",
+            rich_help_panel=_RUNNING,
+        ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=_RUNNING)
     ] = False,
 ) -> None:
     """Train one network, store the run and name its phase.
+
+    A run that is in the store is not trained again. Ctrl-C saves where it stands, and the same command goes on.
 
     [bold]Examples[/bold]
 
