@@ -5,6 +5,8 @@ import math
 import sys
 from dataclasses import asdict
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from matplotlib.figure import Figure
 
@@ -121,6 +123,56 @@ def test_a_diagram_of_one_axis(tiny: gs.RunSpec) -> None:
     data = assemble(plan, places, refined=False).to_xarray()
     assert data["runs"].dims == ("training.seed",)
     assert list(data["training.seed"].values) == [3, 4]
+
+
+# ---- networks that are taken apart ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def periodic() -> dict[str, npt.NDArray[np.float32]]:
+    """The analytic network, with one neuron removed."""
+    return gs.pruned(gs.analytic_weights(modulus=11, width=60), [7])
+
+
+def test_neurons_show_their_spectra(periodic: dict[str, npt.NDArray[np.float32]]) -> None:
+    spectra = gs.neuron_spectra(periodic)
+    frame = spectra.to_pandas()
+    assert list(frame["neuron"]) == list(range(60))
+    assert list(np.flatnonzero(frame["dead"])) == [7]
+    assert frame["ipr"].dropna().to_numpy() == pytest.approx(1, abs=1e-5)
+    assert math.isnan(frame["ipr"][7])
+    assert list(frame["frequency_u"]) == spectra.frequency[0].tolist()
+    assert isinstance(spectra.plot(), Figure)
+
+
+def test_neurons_show_their_waves(periodic: dict[str, npt.NDArray[np.float32]]) -> None:
+    waves = gs.neuron_waves(periodic)
+    frame = waves.to_pandas()
+    alive = frame[~frame["dead"]]
+    assert (alive["frequency"] == alive["frequency_w"]).all()
+    assert alive[alive["frequency"] == 0]["phase_u"].isna().all()  # a constant has no phase
+    waving = alive[alive["frequency"] > 0]
+    relation = waving["phase_u"] + waving["phase_v"] - waving["phase_w"]
+    assert np.cos(relation.to_numpy()) == pytest.approx(1, abs=1e-6)  # Equation 2
+    assert np.cos(waving["residual"].to_numpy()) == pytest.approx(1, abs=1e-6)
+    assert isinstance(waves.plot(), Figure)
+
+
+@pytest.mark.parametrize("corruption", [0.0, 0.25, 1.0])
+def test_pruning_as_a_picture_and_a_table(corruption: float) -> None:
+    weights = gs.analytic_weights(modulus=11, width=60)
+    dataset = gs.make_dataset(gs.TaskSpec(modulus=11, data_fraction=0.5, corruption=corruption))
+    pruning = gs.measure_pruning(weights, gs.ModelSpec(width=60), dataset)
+    assert pruning.corruption == pytest.approx(dataset.corrupted.mean())
+    frame = pruning.to_pandas()
+    assert set(frame["order"]) == {"lowest_ipr", "highest_ipr", "norm", "random"}
+    lowest = frame[frame["order"] == "lowest_ipr"]
+    assert list(lowest["pruned"]) == list(range(61))
+    assert list(lowest["test_accuracy"]) == pruning.orders["lowest_ipr"].test_accuracy.tolist()
+    assert lowest["test_accuracy_low"].isna().all()
+    chosen = frame[frame["order"] == "random"]
+    assert (chosen["test_accuracy_low"] <= chosen["test_accuracy_high"]).all()
+    assert isinstance(pruning.plot(), Figure)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

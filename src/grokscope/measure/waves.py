@@ -16,6 +16,7 @@ trained neuron is from that.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,11 @@ from grokscope.measure.spectrum import (
 from grokscope.models import Weights
 from grokscope.randomness import Int64Array
 from grokscope.spec import Operation
+from grokscope.tables import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 HIGH_IPR, LOW_IPR = 0.7, 0.1  # beyond which a neuron is called periodic, or not
 # Relative to the strongest wave: below it is what the rounding of float32 leaves of a wave that is not there.
@@ -76,6 +82,27 @@ class NeuronWaves:
     second: Int64Array  # [N]  the second strongest wave
     second_ratio: FloatArray  # [N]  its amplitude over that of the strongest; NaN if there is only one wave
     norm: FloatArray  # [N]  Euclidean, of all vectors of a neuron together
+
+    def plot(self) -> "Figure":
+        """The power of every wave in every neuron, and how many neurons have which frequency."""
+        from grokscope.plots.neurons import draw_waves
+
+        return draw_waves(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row for each neuron, with the columns of `grokscope spectrum --out x.csv`."""
+        own = self.spectra.to_columns(self.vectors)
+        phases = {f"phase_{name}": phase.tolist() for name, phase in zip(self.vectors, self.phase, strict=True)}
+        columns: dict[str, list[object]] = {
+            **own,
+            "frequency": [self.frequency_of(wave) for wave in self.wave.tolist()],
+            **phases,
+            "residual": self.residual.tolist(),
+            "second_frequency": [self.frequency_of(wave) for wave in self.second.tolist()],
+            "second_ratio": self.second_ratio.tolist(),
+            "norm": self.norm.tolist(),
+        }
+        return data_frame(columns)
 
     @property
     def live(self) -> Mask:
