@@ -24,7 +24,7 @@ from rich.table import Table
 from benchmarks.programs import Program
 from grokscope import RunSpec
 from grokscope.engines.native_engine import instruction_level
-from grokscope.sweeps.local import available_cores
+from grokscope.sweeps.running import available_cores
 
 DATA_FRACTIONS = [round(0.1 + 0.05 * step, 2) for step in range(17)]
 BASE = RunSpec().updated({"optimizer.weight_decay": 5.0})

@@ -23,8 +23,8 @@ from rich.table import Table
 
 from grokscope import RunSpec, Store
 from grokscope.experiments.catalogue import SWEEPS
-from grokscope.sweeps.local import available_cores
 from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.running import available_cores
 from grokscope.training import execute
 
 ROUNDS = 5

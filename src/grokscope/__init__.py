@@ -43,8 +43,11 @@ from grokscope.regularizers import Regularizer
 from grokscope.result import RunResult
 from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
+from grokscope.sweeping import sweep
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
 from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
+from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
+from grokscope.sweeps.plan import Axis, Plan
 from grokscope.training import execute as run
 from grokscope.waves import Waves
 
@@ -58,6 +61,7 @@ __all__ = [
     "AdamW",
     "Audit",
     "Corruption",
+    "Axis",
     "Dataset",
     "EngineError",
     "Examples",
@@ -78,6 +82,8 @@ __all__ = [
     "Optimizer",
     "OptimizerSpec",
     "Phase",
+    "PhaseDiagram",
+    "Plan",
     "Pruning",
     "PruningCurve",
     "Regularizer",
@@ -114,10 +120,12 @@ __all__ = [
     "neuron_waves",
     "normal",
     "output_waves",
+    "phase_diagram",
     "pruned",
     "pruning_curves",
     "pruning_orders",
     "reproduce",
     "run",
+    "sweep",
     "training_events",
 ]

@@ -7,6 +7,7 @@ Each stage adds fields to `RunResult`; a stored run is read back as one.
 
 import math
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -18,17 +19,21 @@ from grokscope.measure import NeuronSpectra, Row, measure_network, neuron_spectr
 from grokscope.models import Weights, analytic_weights
 from grokscope.phases import Phase, classify
 from grokscope.spec import RunSpec
+from grokscope.tables import data_frame
 from grokscope.tasks import Dataset
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
     from grokscope.models.module import NetworkModule
 
 Status = Literal["finished", "diverged"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
-    """One run, from its spec to its phase."""
+    """One run, from its spec to its phase. In a notebook it shows itself."""
 
     spec: RunSpec
     # training
@@ -121,6 +126,33 @@ class RunResult:
             words.append(f"{row.dead_neurons} of {self.spec.model.neuron_count} neurons are dead.")
         return " ".join(words)
 
+    def __repr__(self) -> str:
+        if not self.curve:
+            return f"<RunResult {self.run_id}: {self.outcome}>"
+        row = self.final
+        accuracies = f"train {row.train_accuracy:.3f}, test {row.test_accuracy:.3f}"
+        return f"<RunResult {self.run_id}: {self.outcome}, {accuracies} after {row.step} steps>"
+
+    def plot(self) -> "Figure":
+        """Its accuracies and the IPR histogram of its neurons, as `grokscope show` draws them."""
+        from grokscope.plots import draw_runs, settings_line
+
+        return draw_runs([self], [settings_line(self)])
+
+    def _repr_html_(self) -> str:
+        from grokscope.plots.inline import inline_image
+
+        return f"<p>Run {self.run_id}: {escape(self.describe())}</p>{inline_image(self.plot())}"
+
+    def to_columns(self) -> dict[str, list[object]]:
+        """The curve, column by column."""
+        names = [field.name for field in fields(Measurement)]
+        return {name: [getattr(row, name) for row in self.curve] for name in names}
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The curve: one row for each measured step."""
+        return data_frame(self.to_columns())
+
     def to_dict(self) -> dict[str, object]:
         """For JSON: everything but arrays; what does not exist is null."""
         return {
@@ -142,8 +174,8 @@ def analytic_result(modulus: int = 97, width: int = 500, seed: int = 0) -> RunRe
     >>> analytic_result(modulus=23, width=400).final.test_accuracy
     1.0
     """
-    fields = {"task.modulus": modulus, "model.width": width, "training.steps": 1, "training.seed": seed}
-    spec = RunSpec().updated(fields)
+    changed = {"task.modulus": modulus, "model.width": width, "training.steps": 1, "training.seed": seed}
+    spec = RunSpec().updated(changed)
     weights = analytic_weights(modulus, width, seed)
     dataset = spec.dataset()
     row = Row({**measure_network(spec.model.module(weights), dataset), "step": 1})

@@ -49,12 +49,11 @@ def execute(
     single step takes longer, with a function that makes a checkpoint. `start` continues from one, to the same result
     as without the interruption; a checkpoint of another engine, which rounds differently, is not used.
     """
-    (result,) = execute_together(
-        [Job(spec.resolved(), start, on_measurement, on_evaluation)],
-        engine=engine,
-        device=device,
-        on_pause=on_pause and (lambda checkpoints: on_pause(lambda: checkpoints()[0])),
-    )
+    group = RunGroup([Job(spec.resolved(), start, on_measurement, on_evaluation)], engine=engine, device=device)
+    for _ in group.train():
+        if on_pause is not None:
+            on_pause(lambda: group.checkpoints()[0])
+    (result,) = group.results()
     return result
 
 
@@ -68,50 +67,64 @@ class Job:
     on_evaluation: OnEvaluation | None = None
 
 
-def execute_together(
-    jobs: Sequence[Job],
-    *,
-    engine: str = "stacked",
-    device: str = "cpu",
-    on_pause: Callable[[Callable[[], dict[int, Checkpoint]]], None] | None = None,
-) -> list[RunResult]:
-    """Train a group of runs that advance together on one device; `grokscope.engines.stack_key` says which can.
+class RunGroup:
+    """Runs that advance together on one device, often just one; `grokscope.engines.stack_key` says which can.
 
-    Checkpoints are used if all runs have one of this engine at the same step. `on_pause` gets a function that makes
-    them, by the run's place; a run that has diverged gets none, because the next step would not show when it did. A
-    run's seconds are its share of the time of all.
+    group = RunGroup([Job(first), Job(second)])
+    for _ in group.train():     # pauses several times a second
+        group.checkpoints()
+    group.results()
+
+    Checkpoints to start from are used if all runs have one of this engine at the same step.
     """
-    engine = resolve_engine(engine, device, jobs[0].spec)
-    jobs = jobs if _can_go_on(jobs, engine) else [replace(job, start=None) for job in jobs]
-    began = time.perf_counter() - sum(job.start.seconds for job in jobs if job.start)
 
-    def share() -> float:
-        return (time.perf_counter() - began) / len(jobs)
+    def __init__(self, jobs: Sequence[Job], *, engine: str = "stacked", device: str = "cpu") -> None:
+        engine = resolve_engine(engine, device, jobs[0].spec)
+        if not _can_go_on(jobs, engine):
+            jobs = [replace(job, start=None) for job in jobs]
+        self._began = time.perf_counter() - sum(job.start.seconds for job in jobs if job.start)
+        self._records = [_Record(job) for job in jobs]
+        specs, datasets = [job.spec for job in jobs], [record.dataset for record in self._records]
+        states = [job.start.state if job.start else initial_state(job.spec) for job in jobs]
+        self._trainer = make_group_engine(engine, specs, datasets, states, device)
+        self._training = specs[0].training
 
-    records = [_Record(job) for job in jobs]
-    specs, datasets = [job.spec for job in jobs], [record.dataset for record in records]
-    states = [job.start.state if job.start else initial_state(job.spec) for job in jobs]
-    trainer = make_group_engine(engine, specs, datasets, states, device)
-    training = specs[0].training
+    def train(self) -> Iterator[None]:
+        """Train to the last step and measure on the way; yields where the caller may make checkpoints, or stop."""
+        measured_steps = set(self._training.measured_steps())
+        for losses in train(self._trainer, self._training):  # [steps, runs]
+            step = self._trainer.step
+            for record, own in zip(self._records, losses.T, strict=True):
+                record.watch(own, step)
+            if all(record.diverged for record in self._records):
+                return
+            if step in measured_steps:
+                self._measure(step, losses[-1])
+            if step < self._training.steps:
+                yield
 
-    for losses in train(trainer, training):  # [steps, runs]
-        for record, own in zip(records, losses.T, strict=True):
-            record.watch(own, trainer.step)
-        if all(record.diverged for record in records):
-            break
-        if trainer.step in records[0].measured_steps:
-            for i, (train_set, test_set) in enumerate(trainer.evaluate()):
-                if not records[i].diverged:
-                    records[i].measure(trainer.step, float(losses[-1, i]), trainer.weights(i), train_set, test_set)
-        if on_pause is not None and trainer.step < training.steps:
-            on_pause(
-                lambda: {
-                    i: Checkpoint(trainer.state(i), tuple(record.curve), share(), trainer.name)
-                    for i, record in enumerate(records)
-                    if not record.diverged
-                }
-            )
-    return [record.result(trainer.weights(i), share(), trainer.name) for i, record in enumerate(records)]
+    def _measure(self, step: int, train_losses: npt.NDArray[np.float64]) -> None:
+        for i, (train_set, test_set) in enumerate(self._trainer.evaluate()):
+            if not self._records[i].diverged:
+                weights = self._trainer.weights(i)
+                self._records[i].measure(step, float(train_losses[i]), weights, train_set, test_set)
+
+    def checkpoints(self) -> dict[int, Checkpoint]:
+        """Where the runs stand, by their places. A diverged one is left out: going on would misdate its divergence."""
+        return {
+            i: Checkpoint(self._trainer.state(i), tuple(record.curve), self._seconds(), self._trainer.name)
+            for i, record in enumerate(self._records)
+            if not record.diverged
+        }
+
+    def results(self) -> list[RunResult]:
+        """The runs, after the last step."""
+        seconds, engine = self._seconds(), self._trainer.name
+        return [record.result(self._trainer.weights(i), seconds, engine) for i, record in enumerate(self._records)]
+
+    def _seconds(self) -> float:
+        """A run's share of the time of all."""
+        return (time.perf_counter() - self._began) / len(self._records)
 
 
 def _can_go_on(jobs: Sequence[Job], engine: str) -> bool:
@@ -129,7 +142,6 @@ class _Record:
         self._measurements = measurements_called(job.spec.training.measurements)
         self.spectra: NeuronSpectra | None = None
         self.diverged_step: int | None = None
-        self.measured_steps = set(job.spec.training.measured_steps())
 
     @property
     def diverged(self) -> bool:

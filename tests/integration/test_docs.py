@@ -30,7 +30,9 @@ def blocks(language: str, page: str = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python") + blocks("python", NETWORKS_PAGE) + blocks("python", FIGURES_PAGE))
+@pytest.mark.parametrize(
+    "code", [block for page in (README, NETWORKS_PAGE, SWEEPS_PAGE, FIGURES_PAGE) for block in blocks("python", page)]
+)
 def test_python_in_the_documents_runs(tmp_path: Path, code: str) -> None:
     finished = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr

@@ -1,6 +1,5 @@
 """Real worker processes."""
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -11,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.integration.processes import children, is_running, start, wait_until
 
-from grokscope import GrokscopeError, RunSpec, Store, run
-from grokscope.sweeps import Failed, Finished, Measured, Started, run_all, worker
-from grokscope.sweeps.local import available_cores
+from grokscope import EngineError, GrokscopeError, RunSpec, Store, run
+from grokscope.sweeps import Failed, Finished, Measured, Running, Started, run_all, run_with, worker
+from grokscope.sweeps.running import available_cores
 
 
 def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec, tmp_path: Path) -> None:
@@ -90,7 +89,7 @@ def test_a_worker_killed_while_it_trains_again_for_the_weights_has_failed(tiny: 
 
 
 def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grokscope.sweeps.local.work", len)  # fails in the new process, which can find it
+    monkeypatch.setattr("grokscope.sweeps.pool.work", len)  # fails in the new process, which can find it
     with pytest.raises(GrokscopeError, match=r"a worker process ended with exit status 1"):
         list(run_all([tiny], tmp_path))
 
@@ -98,26 +97,57 @@ def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, m
 def test_a_long_run_is_checkpointed_on_its_way(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without being asked to stop: a run that dies before it is saved goes on from its last checkpoint."""
     monkeypatch.setattr(worker, "CHECKPOINT_SECONDS", 0.0)
-    store, (pipe, other) = Store(tmp_path), multiprocessing.Pipe()
-    worker_here = worker.Worker(pipe, ctypes.c_bool(False), store, "auto", "cpu", False)
+    store = Store(tmp_path)
+    worker_here = worker.Worker(store, Running(), lambda: False)
     with monkeypatch.context() as broken:
         broken.setattr(store, "save", lambda *_, **__: 1 / 0)  # as if it were killed here
         with pytest.raises(ZeroDivisionError):
-            worker_here.take([(0, tiny)])
+            list(worker_here.take([(0, tiny)]))
     checkpoint = store.load_checkpoint(tiny.run_id)
     assert checkpoint is not None
     assert 0 < checkpoint.state.step < tiny.training.steps
-    while other.poll():
-        other.recv()
-    worker_here.take([(0, tiny)])
-    said = []
-    while other.poll():
-        said.append(other.recv())
+    said = list(worker_here.take([(0, tiny)]))
     steps = [message.measurement.step for message in said if isinstance(message, Measured)]
     assert min(steps) > checkpoint.state.step  # what was done is not done again
     assert store.load(tiny.run_id).curve == run(tiny).curve
-    for end in (pipe, other):
-        end.close()
+
+
+def test_without_processes_the_same_is_done_here(tiny: RunSpec, tmp_path: Path) -> None:
+    specs = [tiny, tiny.updated({"training.seed": 1}), tiny]
+    here = list(run_all(specs, tmp_path / "here", workers=0))
+    assert not multiprocessing.active_children()
+    assert [event.index for event in here if isinstance(event, Started)] == [0, 1]
+    assert [event.index for event in here if isinstance(event, Finished)] == [0, 1, 2]
+    list(run_all(specs, tmp_path / "there", workers=2))
+    for spec in specs:
+        assert Store(tmp_path / "here").load(spec.run_id).curve == Store(tmp_path / "there").load(spec.run_id).curve
+
+
+def test_without_processes_an_error_comes_out_as_it_is(tiny: RunSpec, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="cannot run this"):
+        list(run_all([tiny.updated({"model.activation": "gelu"})], tmp_path, workers=0, engine="native"))
+    assert Store(tmp_path).failures() == []
+    assert Store(tmp_path).running() == set()
+
+
+def test_who_leaves_the_loop_gives_the_run_back(tiny: RunSpec, tmp_path: Path) -> None:
+    events = run_all([tiny], tmp_path, workers=0)
+    assert isinstance(next(events), Started)
+    assert Store(tmp_path).running() == {tiny.run_id}
+    events.close()  # type: ignore[attr-defined]
+    assert Store(tmp_path).running() == set()
+
+
+def test_a_run_can_be_done_again_and_stays_until_then(tiny: RunSpec, tmp_path: Path) -> None:
+    list(run_all([tiny], tmp_path, workers=0))
+    store = Store(tmp_path)
+    first = store.find(tiny.run_id)
+    assert first is not None
+    for event in run_with(Running(workers=0, again=True), [tiny], tmp_path):
+        before_or_after = store.find(tiny.run_id)
+        assert before_or_after is not None
+        assert (before_or_after.file == first.file) == (not isinstance(event, Finished))
+    assert isinstance(event, Finished)
 
 
 def test_ctrl_c_on_the_demo_keeps_what_was_done(tmp_path: Path) -> None:

@@ -189,10 +189,10 @@ def test_a_dry_run_with_refine_says_that_it_is_at_most(tmp_path: Path) -> None:
 
 
 def in_every_process(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python imports this before anything else, in workers as well. It finds what trains as `execute`."""
+    """Python imports this before anything else, in workers as well. It finds what trains as `RunGroup`."""
     (tmp_path / "first").mkdir()
-    names = "import grokscope.sweeps.worker as worker\n\nexecute = worker.execute_together\n"
-    patch = f"{names}{code}\nworker.execute_together = changed\n"
+    names = "import grokscope.sweeps.worker as worker\n\nRunGroup = worker.RunGroup\n"
+    patch = f"{names}{code}\nworker.RunGroup = changed\n"
     (tmp_path / "first" / "sitecustomize.py").write_text(patch)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'first'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
 
@@ -201,7 +201,7 @@ _FAILING = """
 def changed(jobs, **options):
     if jobs[0].spec.optimizer.weight_decay == 15:
         raise RuntimeError("no such luck")
-    return execute(jobs, **options)
+    return RunGroup(jobs, **options)
 """
 
 
@@ -250,7 +250,7 @@ def changed(jobs, **options):
 
         return replace(job, on_measurement=measured)
 
-    return execute([slowly(job) for job in jobs], **options)
+    return RunGroup([slowly(job) for job in jobs], **options)
 """
 
 

@@ -1,7 +1,5 @@
 """Sweeps in which a worker advances many runs together, as it does on a GPU."""
 
-import ctypes
-import multiprocessing
 import os
 import signal
 from pathlib import Path
@@ -11,12 +9,13 @@ import numpy as np
 import pytest
 from tests.integration.processes import grokscope, start, wait_until
 from tests.integration.test_sweep import SWEEP, contents, running
+from tests.together import train_together
 
 from grokscope import EngineError, RunSpec, Store, run
 from grokscope.engines import runs_that_fit
-from grokscope.sweeps import Failed, Finished, Measured, Started, run_all, worker
-from grokscope.sweeps.local import sweep_engine
-from grokscope.training import Job, execute_together
+from grokscope.sweeps import Failed, Finished, Measured, Running, Started, run_all, worker
+from grokscope.sweeps.running import sweep_engine
+from grokscope.training import Job, RunGroup
 
 
 @pytest.fixture
@@ -26,12 +25,11 @@ def specs(tiny: RunSpec) -> list[RunSpec]:
     return [spec.updated({"training.seed": seed}) for seed in range(3) for spec in (tiny, wide)]
 
 
-def worker_here(store: Store, *, stop: bool = False) -> worker.Worker:
-    """A worker in this process, with nobody at the other end of the pipe who reads."""
-    pipe, other = multiprocessing.Pipe()
-    made = worker.Worker(pipe, ctypes.c_bool(stop), store, "stacked", "cpu", True)
-    made.other = other  # type: ignore[attr-defined]  # an end that is collected closes the pipe
-    return made
+def work_here(store: Store, specs: list[RunSpec], *, stop: bool = False) -> None:
+    """A worker in this process, to which nobody listens."""
+    running = Running(engine="stacked", weights=True)
+    for _ in worker.Worker(store, running, lambda: stop).take(list(enumerate(specs))):
+        pass
 
 
 def test_the_runs_are_those_of_single_engines(specs: list[RunSpec], tmp_path: Path) -> None:
@@ -60,12 +58,12 @@ def test_a_stack_is_as_large_as_the_memory(
 
     def counted(stack: list[Job], **options: Any) -> object:
         sizes.append(len(stack))
-        return execute_together(stack, **options)
+        return RunGroup(stack, **options)
 
-    monkeypatch.setattr(worker, "execute_together", counted)
+    monkeypatch.setattr(worker, "RunGroup", counted)
     monkeypatch.setattr(worker, "runs_that_fit", lambda *_: 2)
     store = Store(tmp_path)
-    worker_here(store).take(list(enumerate(specs[::2])))
+    work_here(store, specs[::2])
     assert sizes == [2, 1]
     assert len(store.all()) == 3
 
@@ -87,11 +85,11 @@ def test_a_stack_that_is_too_large_after_all_is_halved(
         sizes.append(len(stack))
         if len(stack) > 1:
             raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
-        return execute_together(stack, **options)
+        return RunGroup(stack, **options)
 
-    monkeypatch.setattr(worker, "execute_together", limited)
+    monkeypatch.setattr(worker, "RunGroup", limited)
     store = Store(tmp_path)
-    worker_here(store).take(list(enumerate(specs[::2])))
+    work_here(store, specs[::2])
     assert sizes == [3, 1, 2, 1, 1]
     assert len(store.all()) == 3
     assert store.failures() == []
@@ -104,9 +102,9 @@ def test_what_goes_wrong_in_a_stack_is_stored_for_each_run(
     def broken(*_: object, **__: object) -> object:
         raise ValueError("no such luck")
 
-    monkeypatch.setattr(worker, "execute_together", broken)
+    monkeypatch.setattr(worker, "RunGroup", broken)
     store = Store(tmp_path)
-    worker_here(store).take(list(enumerate(specs[::2])))
+    work_here(store, specs[::2])
     assert {failure.error for failure in store.failures()} == {"ValueError: no such luck"}
     assert len(store.failures()) == 3
     monkeypatch.undo()
@@ -115,12 +113,12 @@ def test_what_goes_wrong_in_a_stack_is_stored_for_each_run(
 
 def test_a_stop_checkpoints_all_runs_of_a_stack(specs: list[RunSpec], tmp_path: Path) -> None:
     store, stack = Store(tmp_path), specs[::2]
-    worker_here(store, stop=True).take(list(enumerate(stack)))
+    work_here(store, stack, stop=True)
     checkpoints = [store.load_checkpoint(spec.run_id) for spec in stack]
     assert all(checkpoint and 0 < checkpoint.state.step < 30 for checkpoint in checkpoints)
     assert store.running() == set()
-    worker_here(store).take(list(enumerate(stack)))
-    for spec, alone in zip(stack, execute_together([Job(spec) for spec in stack]), strict=True):
+    work_here(store, stack)
+    for spec, alone in zip(stack, train_together([Job(spec) for spec in stack]), strict=True):
         assert repr(store.load(spec.run_id).curve) == repr(alone.curve)
 
 

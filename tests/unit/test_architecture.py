@@ -1,6 +1,7 @@
 """A module imports only lower levels, and units of one level do not import each other."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import grokscope
@@ -15,6 +16,7 @@ LEVELS = {
     "extension": 1,
     "phases": 1,
     "randomness": 1,
+    "tables": 1,
     "waves": 1,
     "section": 2,
     "tasks": 3,
@@ -31,8 +33,9 @@ LEVELS = {
     "outputs": 10,
     "plots": 11,
     "experiments": 12,
-    "cli": 13,
-    "__main__": 14,
+    "sweeping": 13,
+    "cli": 14,
+    "__main__": 15,
 }
 COMPILED = {"_native"}
 TORCH_MODULES = {
@@ -49,15 +52,50 @@ def unit_of(path: Path) -> str:
 
 
 def imported_units(path: Path) -> set[str]:
-    """Units of grokscope that a file imports anywhere, inside functions too."""
+    """Units of grokscope that a file imports anywhere, inside functions too; but a result may draw itself."""
     names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_outside_drawing(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             names += [f"{node.module}.{alias.name}" for alias in node.names]
     return {name.partition(".")[2].split(".")[0] or FACADE for name in names if name.split(".")[0] == "grokscope"}
+
+
+def nodes_outside_drawing(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but imports of `grokscope.plots` inside a method called plot or _repr_…"""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if isinstance(tree, ast.ClassDef) and isinstance(node, ast.FunctionDef) and draws(node):
+            yield from (found for found in ast.walk(node) if not imports_plots(found))
+        else:
+            yield from nodes_outside_drawing(node)
+
+
+def draws(method: ast.FunctionDef) -> bool:
+    return method.name == "plot" or method.name.startswith("_repr_")
+
+
+def imports_plots(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("grokscope.plots.")
+
+
+def test_only_methods_that_draw_may_import_plots() -> None:
+    code = """
+class Result:
+    def plot(self):
+        from grokscope.plots import draw
+    def _repr_html_(self):
+        from grokscope.plots.inline import image
+        from grokscope.cli import app
+    def to_pandas(self):
+        from grokscope.plots import table
+def plot():
+    from grokscope.plots import other
+"""
+    seen = [node.module for node in nodes_outside_drawing(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    assert seen == ["grokscope.cli", "grokscope.plots", "grokscope.plots"]
 
 
 def test_every_unit_has_a_level() -> None:

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import train_together
 
 from grokscope import GrokscopeError, Ledger, LedgerRecorder, Row, RunSpec, make_dataset, run, training_events
 from grokscope.measure import COLUMNS
 from grokscope.measure.ledger import NEVER
 from grokscope.phases import Phase, classify
-from grokscope.training import Job, execute_together
+from grokscope.training import Job
 
 NAN = float("nan")
 
@@ -192,6 +193,6 @@ def test_every_evaluation_can_be_had_of_a_stack(tiny: RunSpec) -> None:
             on_evaluation=lambda step, _, test: seen.append((run, step, float(test.losses.mean()))),
         )
 
-    results = execute_together([job(0), job(1)])
+    results = train_together([job(0), job(1)])
     both = zip(*(result.curve for result in results), strict=True)
     assert seen == [(i, row.step, row.test_loss) for rows in both for i, row in enumerate(rows)]

@@ -1,7 +1,6 @@
 """Deep MLPs and Transformers against their plain twins, through training, resuming, stacking and measuring."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.together import train_together
 from tests.unit.plain_networks import plain_gradient, plain_logits
 
 from grokscope import EngineError, ModelSpec, RunSpec, TaskSpec, initial_weights, make_dataset, neuron_spectra, run
@@ -19,7 +19,7 @@ from grokscope.measure.spectrum import rank_correlation
 from grokscope.models import make_network
 from grokscope.models.attention import attention
 from grokscope.result import Checkpoint
-from grokscope.training import Job, execute, execute_together
+from grokscope.training import Job, RunGroup, execute
 
 NETWORKS: dict[str, dict[str, object]] = {
     "two layers": {"model.width": 24},
@@ -296,7 +296,7 @@ def variants(spec: RunSpec) -> list[RunSpec]:
 
 def test_a_stack_gives_the_runs_of_the_single_engine(spec: RunSpec, training: dict[str, object]) -> None:
     specs = variants(spec.updated(training | {"training.steps": 12}))
-    stacked = execute_together([Job(own) for own in specs])
+    stacked = train_together([Job(own) for own in specs])
     for own, together in zip(specs, stacked, strict=True):
         alone = run(own, engine="torch")
         assert together.spec == own
@@ -314,17 +314,16 @@ def test_a_stack_gives_the_runs_of_the_single_engine(spec: RunSpec, training: di
 
 def test_a_stack_resumes_where_it_was(spec: RunSpec, training: dict[str, object]) -> None:
     specs = variants(spec.updated(training | {"training.steps": 12}))
-    whole = execute_together([Job(own) for own in specs])
+    whole = train_together([Job(own) for own in specs])
     kept: list[Checkpoint] = []
 
-    def keep(checkpoints: Callable[[], dict[int, Checkpoint]]) -> None:
+    def keep(checkpoints: dict[int, Checkpoint]) -> None:
         if not kept:
-            made = checkpoints()
-            kept.extend(made[i] for i in range(len(specs)))
+            kept.extend(checkpoints[i] for i in range(len(specs)))
 
-    execute_together([Job(own) for own in specs], on_pause=keep)
+    train_together([Job(own) for own in specs], on_pause=keep)
     assert 0 < kept[0].state.step < 12
-    resumed = execute_together([Job(own, start) for own, start in zip(specs, kept, strict=True)])
+    resumed = train_together([Job(own, start) for own, start in zip(specs, kept, strict=True)])
     for first, second in zip(whole, resumed, strict=True):
         assert repr(first.curve) == repr(second.curve)
         assert first.weights is not None
@@ -345,7 +344,7 @@ def test_a_run_that_diverges_leaves_the_others_alone() -> None:
     good = RunSpec().updated({"task.modulus": 7, "training.steps": 20, "model.width": 8})
     bad = good.updated({"optimizer.kind": "sgd", "optimizer.learning_rate": 1e8})
     good = good.updated({"optimizer.kind": "sgd", "training.seed": 1})
-    first, second = execute_together([Job(bad), Job(good)])
+    first, second = train_together([Job(bad), Job(good)])
     assert first.status == "diverged"
     assert first.diverged_step == run(bad, engine="torch").diverged_step
     assert second.status == "finished"
@@ -357,7 +356,7 @@ def test_a_run_that_has_diverged_is_not_checkpointed_with_the_others() -> None:
     good = RunSpec().updated({"task.modulus": 7, "training.steps": 20, "model.width": 8, "optimizer.kind": "sgd"})
     bad = good.updated({"optimizer.learning_rate": 1e8})
     kept: list[dict[int, Checkpoint]] = []
-    first, _ = execute_together([Job(bad), Job(good)], on_pause=lambda checkpoints: kept.append(checkpoints()))
+    first, _ = train_together([Job(bad), Job(good)], on_pause=kept.append)
     assert first.diverged_step is not None
     for checkpoints in kept:
         step = checkpoints[1].state.step
@@ -367,12 +366,12 @@ def test_a_run_that_has_diverged_is_not_checkpointed_with_the_others() -> None:
 def test_only_the_stacked_engine_trains_several_runs() -> None:
     spec = RunSpec().updated({"task.modulus": 7, "training.steps": 2, "model.width": 8})
     with pytest.raises(EngineError, match="engine = 'torch' trains one run at a time; engine 'stacked' trains several"):
-        execute_together([Job(spec), Job(spec)], engine="torch")
+        RunGroup([Job(spec), Job(spec)], engine="torch")
 
 
 def test_division_has_pairs_without_an_answer() -> None:
     spec = RunSpec().updated({"task.modulus": 7, "task.operation": "divide", "training.steps": 12, "model.width": 8})
-    (stacked,) = execute_together([Job(spec)])
+    (stacked,) = train_together([Job(spec)])
     assert stacked.final.test_loss == pytest.approx(run(spec, engine="torch").final.test_loss, rel=1e-4)
 
 

@@ -9,11 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from grokscope.cli.live import SweepDisplay, duration
 from grokscope.cli.options import note
 from grokscope.cli.progress import RunsProgress
 from grokscope.cli.running import FEWER_WITH_REFINE
-from grokscope.cli.stopping import stop_on_request
 from grokscope.experiments.gathering import StoppedError, Work, jobs
 from grokscope.experiments.watching import Display
 from grokscope.spec import RunSpec
@@ -21,6 +19,8 @@ from grokscope.store import CellOutcome
 from grokscope.sweeps import Failed, Finished, Measured
 from grokscope.sweeps.messages import Progress
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.display import SweepDisplay, duration
+from grokscope.sweeps.stopping import stop_on_request
 
 _HOW_MUCH = "How much"
 ScaleOption = Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from grokscope.store import DEFAULT_STORE
+from grokscope.sweeps.notes import note
 
 StoreOption = Annotated[Path, typer.Option("--store", help="Directory of the stored runs.", show_default=True)]
 RunArgument = Annotated[
@@ -14,7 +15,9 @@ RunArgument = Annotated[
 EngineOption = Annotated[
     str,
     typer.Option(
-        "--engine", help="auto (the fastest that can run it), native, torch or stacked.", rich_help_panel="Running"
+        "--engine",
+        help="auto (the fastest that supports the run), native, torch or stacked.",
+        rich_help_panel="Running",
     ),
 ]
 DeviceOption = Annotated[
@@ -22,7 +25,9 @@ DeviceOption = Annotated[
 ]
 WorkersOption = Annotated[
     str,
-    typer.Option("--workers", help="Processes; auto: one for each core, or one for a GPU.", rich_help_panel="Running"),
+    typer.Option(
+        "--workers", help="Number of processes; auto is one for each core, or one for a GPU.", rich_help_panel="Running"
+    ),
 ]
 
 __all__ = [
@@ -47,8 +52,3 @@ def help_without_command(context: typer.Context) -> None:
 def store_flag(store: Path) -> str:
     """What a suggested command needs to find the same store."""
     return "" if store == DEFAULT_STORE else f" --store {store}"
-
-
-def note(message: str) -> None:
-    """Say something to the person at the terminal, not to the program that reads standard output."""
-    typer.echo(message, err=True)

@@ -23,11 +23,11 @@ def phase_diagram(
         ),
     ] = None,
     accuracies: Annotated[
-        bool, typer.Option("--accuracies", help="With the train and test accuracies above, as in Figures 24 and 25.")
+        bool, typer.Option("--accuracies", help="Add the train and test accuracies, as in Figures 24 and 25.")
     ] = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Draw the phase diagram of a sweep, also of one that is not finished: what is missing is shown as missing.
+    """Draw the phase diagram of a sweep, finished or not; missing cells are shown as missing.
 
     With several seeds a cell has the colour of the majority, and a ring where seeds disagree; the .csv has the
     probability of each phase with its 95 % confidence interval. Cells that --refine inferred are hatched.

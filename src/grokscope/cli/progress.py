@@ -12,7 +12,7 @@ from grokscope.measure import Row
 from grokscope.spec import RunSpec
 
 _LOG_LINES = 10  # per run, without a terminal
-_MANY = 8  # more runs than this have no lines of their own before they are done, and no bars after it
+_MANY = 8  # with more runs, only those under way have a bar, and a log has a line only when a run ends
 
 
 class RunsProgress:

@@ -1,9 +1,6 @@
 """`grokscope runs`: list, show, export and delete stored runs."""
 
-import csv
-import io
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +10,10 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
-from grokscope.errors import GrokscopeError, SpecError, did_you_mean
-from grokscope.phases import Phase
+from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
-from grokscope.spec import RunSpec, field_of, value_from_text
-from grokscope.store import Condition, Store, StoredRun, array_bytes
+from grokscope.store import Store, StoredRun, array_bytes
+from grokscope.tables import csv_text
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
@@ -29,9 +25,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def list_runs(
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONDITION", help="Only runs with FIELD=VALUE, or !=, <, <=, >, >=; several: all hold."),
+        typer.Option(
+            metavar="CONDITION",
+            help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=). Repeat it to combine conditions.",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="The newest so many; 0 for all.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="How many of the newest runs to list; 0 for all.")] = 100,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,8 +42,7 @@ def list_runs(
 
     grokscope runs list --limit 0 --json
     """
-    conditions = [_condition(text) for text in where or []]
-    found, stored = Store(store, create=False).search(conditions, limit or None)
+    found, stored = Store(store, create=False).search(where or (), limit or None)
     if as_json:
         typer.echo(json.dumps([_summary(run) for run in stored]))
         return
@@ -145,43 +143,6 @@ def delete_runs(
         note(f"Deleted {run_id}")
 
 
-def _condition(text: str) -> Condition:
-    match = re.fullmatch(r"\s*([\w.]+)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", text)
-    if match is None:
-        raise SpecError(f"--where = {text!r} is not allowed: must be such as task.corruption=0.2 or phase=confusion")
-    field, comparison, value = match.groups()
-    textual = field in _COLUMNS or field_of(field).kind in ("choice", "true or false")
-    if textual and comparison not in ("=", "!="):
-        raise SpecError(f"--where = {text!r} is not allowed: {field} is compared with = or !=")
-    if field in _COLUMNS:
-        allowed = _COLUMNS[field]
-        if allowed and value not in allowed:
-            raise SpecError(
-                f"{field} = {value!r} is not allowed: must be one of {', '.join(allowed)}{did_you_mean(value, allowed)}"
-            )
-        return Condition(field, comparison, value)
-    if field_of(field).kind == "list of whole numbers":
-        raise SpecError(f"--where cannot compare {field}, which is a list")
-    wanted = None if value == "none" and field_of(field).default is None else value_from_text(field, value)
-    if isinstance(wanted, str) and field_of(field).kind != "choice":
-        kind = field_of(field).kind
-        article = "" if kind == "true or false" else "a "
-        raise SpecError(f"--where = {text!r} is not allowed: {field} is {article}{kind}")
-    if isinstance(wanted, str):  # as a spec has it, or refused as a spec would
-        section, _, name = field.partition(".")
-        wanted = getattr(getattr(RunSpec().updated({field: wanted}), section), name)
-    if isinstance(wanted, int) and abs(wanted) >= 2**63:
-        raise SpecError(f"--where = {text!r} is not allowed: no {field} is as large")
-    return Condition(field, comparison, wanted)
-
-
-_COLUMNS: dict[str, tuple[str, ...]] = {
-    "phase": tuple(phase.value for phase in Phase),
-    "status": ("finished", "diverged"),
-    "engine": (),
-}
-
-
 def _cells(run: StoredRun) -> list[str]:
     spec, final = run.spec, run.final or {}
     model = ", ".join([spec.model.describe(), *spec.model.details()])
@@ -217,10 +178,5 @@ def _exported(result: RunResult, out: Path) -> bytes:
         case ".safetensors":
             return array_bytes(result, weights=True)
         case ".csv":
-            text = io.StringIO()
-            rows = [dict(row) for row in result.curve]
-            writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
-            writer.writeheader()
-            writer.writerows(rows)
-            return text.getvalue().encode()
+            return csv_text(result.to_columns()).encode()
     raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .json, .csv, .toml or .safetensors")

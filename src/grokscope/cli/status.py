@@ -18,12 +18,12 @@ _SHOWN_FAILURES = 20
 
 def status(
     sweep: Annotated[
-        str | None, typer.Argument(metavar="[SWEEP]", help="Only this sweep, with the tracebacks of what failed.")
+        str | None, typer.Argument(metavar="[SWEEP]", help="Only this sweep, with the tracebacks of failed runs.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """How many runs of each sweep are done, under way, failed and left, and what failed why.
+    """Show how many runs of each sweep are done, under way, failed and left, and why runs failed.
 
     [bold]Examples[/bold]
 
@@ -55,7 +55,7 @@ def _row(store: Store, sweep: StoredSweep, running: set[str]) -> dict[str, objec
     counts = store.counts(sweep.name)
     missing, failed = counts.pop("missing", 0), counts.pop("failed", 0)
     done = sum(counts.values())
-    # Of a refined sweep nobody knows how many runs there will be; those that are wanted now.
+    # How many runs a refined sweep needs shows only on the way; these are wanted now.
     plan = Plan.from_dict(sweep.name, sweep.definition)
     left = len(wanted_places(plan, store.cells(sweep.name))) if sweep.refined else missing
     return {

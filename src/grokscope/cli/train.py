@@ -1,6 +1,7 @@
 """`grokscope train`: one run."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError
 from grokscope.spec import RunSpec, field_of
 from grokscope.store import Store
-from grokscope.training import execute
+from grokscope.sweeps import Finished, Measured, Running, Waiting, run_with
+from grokscope.sweeps.stopping import stop_on_request
 
 _RUNNING = "Running"
 
@@ -151,13 +153,20 @@ def train(
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Train even if the store has this run.", rich_help_panel=_RUNNING)
+        bool,
+        typer.Option(
+            "--force",
+            help="Train again if the store has this run; it stays until the new one is saved.",
+            rich_help_panel=_RUNNING,
+        ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=_RUNNING)
     ] = False,
 ) -> None:
     """Train one network, store the run and name its phase.
+
+    A run that is in the store is not trained again. Ctrl-C saves where it stands, and the same command goes on.
 
     [bold]Examples[/bold]
 
@@ -224,20 +233,33 @@ def train(
     resolve_engine(engine, device, run_spec)
     opened = Store(store)
     before = opened.find(run_spec.run_id)
-    result = None
     if before and not force and engine in ("auto", before.engine) and (before.has_weights or not save_weights):
-        result = opened.load(before.run_id)
-    if result is None:
-        with RunsProgress([run_spec], [f"training {run_spec.run_id}"]) as progress:
-            result = execute(
-                run_spec, engine=engine, device=device, on_measurement=lambda row, _: progress.update(0, row)
-            )
-        opened.save(result, weights=save_weights or (before is not None and before.has_weights))
-    else:
         note(f"Run {run_spec.run_id} is in the store already; --force trains it again.")
+    else:
+        keep_weights = save_weights or (before is not None and before.has_weights)
+        running = Running(workers=0, engine=engine, device=device, weights=keep_weights, again=before is not None)
+        _train_here(run_spec, store, running)
+    result = opened.load(run_spec.run_id)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     else:
         typer.echo(result.describe())
         typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s) is in {store}.")
         typer.echo(f"Look at it with: grokscope show {result.run_id}{store_flag(store)}")
+
+
+def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
+    """A sweep of one run in this process. Ends the program if it was asked to stop."""
+    finished = False
+    with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
+        for event in run_with(running, [spec], store, should_stop=should_stop):
+            match event:
+                case Measured(_, row):
+                    progress.update(0, row)
+                case Waiting(_, owner):
+                    note(f"Run {spec.run_id} is being trained by {owner}: waiting for it.")
+                case Finished():
+                    finished = True
+    if not finished:
+        note("Stopped. The same command goes on.")
+        sys.exit(130)

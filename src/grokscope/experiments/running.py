@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
-from grokscope.sweeps.local import available_cores, sweep_engine
+from grokscope.sweeps.running import available_cores, sweep_engine
 
 AUTO = "auto"
 

@@ -7,6 +7,7 @@ the controls: random ones, by weight norm, and by the scale of a norm.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,11 @@ from grokscope.measure.spectrum import neuron_spectra
 from grokscope.models import Loss, Network, Neurons, Weights
 from grokscope.randomness import Stream, permutation
 from grokscope.tasks import Dataset, Task
+from grokscope.tables import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 ORDERS = {  # name → what goes first
     "lowest_ipr": "lowest IPR first",
@@ -72,6 +78,39 @@ class Pruning:
     orders: dict[str, PruningCurve]
     random_low: PruningCurve  # the 5th percentile of the random orders, at each number of neurons
     random_high: PruningCurve  # the 95th
+
+    @property
+    def corruption(self) -> float:
+        """The corrupted share of the training set: its accuracy is the mean of the corrupted and the clean part."""
+        curve = next(iter(self.orders.values()))
+        if np.isnan(curve.corrupted_accuracy).all() or np.isnan(curve.clean_accuracy).all():
+            return float(np.isnan(curve.clean_accuracy).all())
+        gap = curve.clean_accuracy - curve.corrupted_accuracy
+        widest = int(np.abs(gap).argmax())
+        return float((curve.clean_accuracy - curve.train_accuracy)[widest] / gap[widest]) if gap[widest] else 0.0
+
+    def plot(self, title: str = "") -> "Figure":
+        """One panel of accuracies for each order, as `grokscope prune` draws them."""
+        from grokscope.plots import draw_pruning
+
+        return draw_pruning(self, self.corruption, title)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row for each order and number of pruned neurons; the band is that of the random orders."""
+        columns: dict[str, list[object]] = {"order": [], "pruned": [], "fraction_pruned": []}
+        quantities = [field.name for field in fields(PruningCurve)]
+        ends = {"_low": self.random_low, "_high": self.random_high}
+        for name, curve in self.orders.items():
+            count = len(curve.test_accuracy)
+            columns["order"] += [name] * count
+            columns["pruned"] += range(count)
+            columns["fraction_pruned"] += curve.fraction_pruned.tolist()
+            for quantity in quantities:
+                columns.setdefault(quantity, []).extend(getattr(curve, quantity).tolist())
+                for suffix, end in ends.items():
+                    band = getattr(end, quantity).tolist() if name == "random" else [None] * count
+                    columns.setdefault(f"{quantity}{suffix}", []).extend(band)
+        return data_frame(columns)
 
 
 def pruning_orders(model: Network, weights: Weights, task: Task) -> dict[str, Int64Array]:

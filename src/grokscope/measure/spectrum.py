@@ -6,7 +6,10 @@
 1.0
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +17,12 @@ import numpy.typing as npt
 from grokscope.arrays import FloatArray
 from grokscope.models import Network, Neurons, Weights
 from grokscope.tasks import Task
+from grokscope.tables import data_frame
 from grokscope.waves import Basis
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 
 def inverse_participation_ratio(spectra: FloatArray) -> FloatArray:
@@ -57,6 +65,29 @@ class NeuronSpectra:
     # multiplication, where a wave has several, the wave's place among all
     frequency: npt.NDArray[np.int16]
     norm_scale: npt.NDArray[np.float32] | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
+
+    def plot(self) -> "Figure":
+        """How many neurons have which IPR."""
+        from grokscope.plots.neurons import draw_neurons
+
+        return draw_neurons(self)
+
+    def to_columns(self, vectors: Sequence[str] = ()) -> dict[str, list[object]]:
+        """For each neuron its measures, and those of its vectors under their names, which are u, v, w if not given."""
+        names = vectors or ("u", "v", "w")[: len(self.ipr)]
+        columns: dict[str, list[object]] = {
+            "neuron": list(range(self.ipr.shape[1])),
+            "ipr": self.neuron_ipr.tolist(),
+            "gini": self.gini.mean(axis=0, dtype=np.float64).tolist(),
+            "dead": self.dead.tolist(),
+        }
+        for quantity, values in (("ipr", self.ipr), ("gini", self.gini), ("frequency", self.frequency)):
+            columns |= {f"{quantity}_{name}": own.tolist() for name, own in zip(names, values, strict=True)}
+        return columns | ({} if self.norm_scale is None else {"norm_scale": self.norm_scale.tolist()})
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row for each neuron."""
+        return data_frame(self.to_columns())
 
     @property
     def neuron_ipr(self) -> FloatArray:

@@ -14,6 +14,7 @@ trained neuron is from that.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,12 @@ from grokscope.errors import GrokscopeError
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.models import Network, Neurons, Weights
 from grokscope.tasks import Task, waves_of
+from grokscope.tables import data_frame
 from grokscope.waves import Waves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 HIGH_IPR, LOW_IPR = 0.7, 0.1  # beyond which a neuron is called periodic, or not
 # Relative to the strongest wave: below it is what the rounding of float32 leaves of a wave that is not there.
@@ -62,6 +68,27 @@ class NeuronWaves:
     second: Int64Array  # [N]  the second strongest wave
     second_ratio: FloatArray  # [N]  its amplitude over that of the strongest; NaN if there is only one wave
     norm: FloatArray  # [N]  Euclidean, of all vectors of a neuron together
+
+    def plot(self) -> "Figure":
+        """The power of every wave in every neuron, and how many neurons have which frequency."""
+        from grokscope.plots.neurons import draw_waves
+
+        return draw_waves(self)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row for each neuron, with the columns of `grokscope spectrum --out x.csv`."""
+        own = self.spectra.to_columns(self.vectors)
+        phases = {f"phase_{name}": phase.tolist() for name, phase in zip(self.vectors, self.phase, strict=True)}
+        columns: dict[str, list[object]] = {
+            **own,
+            "frequency": [self.frequency_of(wave) for wave in self.wave.tolist()],
+            **phases,
+            "residual": self.residual.tolist(),
+            "second_frequency": [self.frequency_of(wave) for wave in self.second.tolist()],
+            "second_ratio": self.second_ratio.tolist(),
+            "norm": self.norm.tolist(),
+        }
+        return data_frame(columns)
 
     @property
     def layer(self) -> str:

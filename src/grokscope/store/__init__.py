@@ -4,13 +4,13 @@ from grokscope.store.files import array_bytes
 from grokscope.store.store import (
     DEFAULT_STORE,
     CellOutcome,
-    Condition,
     Failure,
     LeaseAnswer,
     Store,
     StoredRun,
     StoredSweep,
 )
+from grokscope.store.where import Condition
 
 __all__ = [
     "DEFAULT_STORE",

@@ -17,6 +17,16 @@ def owner_name() -> str:
     return f"{socket.gethostname()}/{os.getpid()}/{_start_of(os.getpid())}"
 
 
+def describe_owner(owner: str) -> str:
+    """For a person who may want to look at the process, or end it.
+
+    >>> describe_owner("elsewhere/4711/99")
+    'process 4711 on elsewhere'
+    """
+    host, pid, _ = owner.rsplit("/", 2)
+    return f"process {pid}" if host == socket.gethostname() else f"process {pid} on {host}"
+
+
 def is_alive(owner: str, expires: float) -> bool:
     """Whether the owner of a lease still works on it.
 

@@ -37,7 +37,7 @@ from grokscope.errors import StoreError
 from grokscope.measure import NeuronSpectra
 from grokscope.phases import Phase
 from grokscope.result import Checkpoint, RunResult, row_to_dict
-from grokscope.spec import RunSpec, field_of
+from grokscope.spec import RunSpec
 from grokscope.store.files import (
     array_bytes,
     checkpoint_bytes,
@@ -46,8 +46,9 @@ from grokscope.store.files import (
     group,
     write_atomically,
 )
-from grokscope.store.owners import is_alive, owner_name
+from grokscope.store.owners import describe_owner, is_alive, owner_name
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
+from grokscope.store.where import Condition, where_clause
 
 DEFAULT_STORE = Path("grokscope-runs")
 LEASE_SECONDS = 120.0  # a process of another host loses its lease if it has not renewed it for this long
@@ -99,15 +100,6 @@ class Failure:
     error: str
     traceback: str
     failed_at: str
-
-
-@dataclass(frozen=True)
-class Condition:
-    """`field comparison value`. The field is a path in a spec, or phase, status or engine."""
-
-    field: str
-    comparison: str  # =, !=, <, <=, > or >=
-    value: object
 
 
 class LeaseAnswer(Enum):
@@ -219,9 +211,16 @@ class Store:
         """All runs, oldest first."""
         return self._select("ORDER BY finished_at, run_id")
 
-    def search(self, conditions: Sequence[Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
-        """The number of runs that meet all conditions, and the newest `limit` of them, oldest first."""
-        clause, values = _where(conditions)
+    def runs(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> list[StoredRun]:
+        """The runs that meet all conditions, oldest first; with `limit` only the newest.
+
+        store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"])
+        """
+        return self.search(where, limit)[1]
+
+    def search(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
+        """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
+        clause, values = where_clause(where)
         with self._reading():
             found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
             run_ids = [run_id for (run_id,) in found]
@@ -264,14 +263,14 @@ class Store:
 
     # ---- unfinished runs ----------------------------------------------------------------------------------------
 
-    def lease(self, run_id: str, *, weights: bool = False) -> LeaseAnswer:
+    def lease(self, run_id: str, *, weights: bool = False, again: bool = False) -> LeaseAnswer:
         """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies.
 
-        With `weights`, a run that was stored without weights counts as not done.
+        With `weights`, a run that is stored without them is to be done again; with `again`, any stored run is.
         """
         with _as_store_error(f"cannot lease run {run_id} in the store {self.path}"), self._transaction(durable=False):
             done = "SELECT 1 FROM runs WHERE run_id = ? AND (has_weights OR NOT ? OR status = 'diverged')"
-            if self._index.execute(done, (run_id, weights)).fetchone():
+            if not again and self._index.execute(done, (run_id, weights)).fetchone():
                 return LeaseAnswer.DONE
             lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
             if lease and lease[0] != owner_name() and is_alive(*lease):
@@ -288,6 +287,12 @@ class Store:
         """Give up the lease of a run."""
         with _as_store_error(f"cannot release run {run_id}"), self._transaction(durable=False):
             self._index.execute("DELETE FROM leases WHERE run_id = ? AND owner = ?", (run_id, owner_name()))
+
+    def holder(self, run_id: str) -> str | None:
+        """Who is working on a run now, in words."""
+        with self._reading():
+            lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
+        return describe_owner(lease[0]) if lease and is_alive(*lease) else None
 
     def running(self) -> set[str]:
         """The runs that a process is working on now."""
@@ -483,22 +488,6 @@ def _stored_run(row: tuple[Any, ...]) -> StoredRun:
         final=json.loads(final) if final else None,
         file=file,
     )
-
-
-def _where(conditions: Sequence[Condition]) -> tuple[str, list[object]]:
-    """A WHERE clause that selects runs, and the values of its question marks."""
-    clauses, values = [], []
-    for condition in conditions:
-        if condition.field in ("phase", "status", "engine"):
-            column = condition.field
-        else:
-            # A run that was stored before the field existed has its default.
-            column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
-            values.append(field_of(condition.field).default)
-        comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
-        clauses.append(f"{column} {comparison} ?")
-        values.append(condition.value)
-    return ("WHERE " + " AND ".join(clauses) if clauses else ""), values
 
 
 def _lease() -> tuple[str, float]:

@@ -5,13 +5,12 @@ diagram.panels[0].cells[row][column].outcome
 diagram.to_csv()
 """
 
-import csv
-import io
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,12 @@ from grokscope.phases import Phase
 from grokscope.store import CellOutcome, Store, StoredSweep
 from grokscope.sweeps.plan import SEED, Axis, Plan
 from grokscope.sweeps.refine import Place, refine
+from grokscope.tables import csv_text, data_frame, optional_module
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
 
 DIVERGED = "diverged"
 OUTCOMES = (*(phase.value for phase in Phase), DIVERGED)
@@ -63,9 +68,9 @@ class Panel:
     cells: list[list[Cell]]  # [row][column]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PhaseDiagram:
-    """All panels of a sweep."""
+    """All panels of a sweep. In a notebook it shows itself."""
 
     plan: Plan
     columns: Axis
@@ -76,42 +81,106 @@ class PhaseDiagram:
         """Every cell of every panel."""
         return (cell for panel in self.panels for row in panel.cells for cell in row)
 
-    def to_columns(self) -> dict[str, Sequence[object]]:
+    def describe(self) -> str:
+        """How large it is and how far, in plain words."""
+        width, height = len(self.columns), len(self.rows) if self.rows else 1
+        panels = f" in {len(self.panels)} panels" if len(self.panels) > 1 else ""
+        sources = Counter(cell.source for cell in self.all_cells())
+        return f"{width} × {height} cells{panels}: " + ", ".join(f"{n} {source}" for source, n in sources.items())
+
+    def __repr__(self) -> str:
+        return f"<PhaseDiagram {self.plan.name}, {self.describe()}>"
+
+    def plot(self, *, accuracies: bool = False) -> "Figure":
+        """The picture that `grokscope phase-diagram` draws."""
+        from grokscope.plots import draw_phase_diagram
+
+        return draw_phase_diagram(self, accuracies=accuracies)
+
+    def _repr_html_(self) -> str:
+        from grokscope.plots.inline import inline_image
+
+        return f"<p><b>{escape(self.plan.name)}</b>, {self.describe()}</p>{inline_image(self.plot())}"
+
+    def table(self) -> dict[str, list[object]]:
         """For each cell: its fields, what it shows, the probability of each phase with its interval, and its runs."""
         shown = (axis for axis in self.plan.axes if axis.fields != (SEED,) or axis is self.columns)
-        fields = [path for axis in shown for path in axis.fields]
-        heads = [f"{outcome}{bound}" for outcome in OUTCOMES for bound in ("", "_low", "_high")]
-        names = [*fields, "source", "outcome", "runs", "train_accuracy", "test_accuracy", "failed", "missing", *heads]
-        rows: list[list[object]] = []
+        columns: dict[str, list[object]] = {path: [] for axis in shown for path in axis.fields}
+        for name in _CELL_COLUMNS:
+            columns[name] = []
         for panel in self.panels:
             for row, cells in enumerate(panel.cells):
                 for column, cell in enumerate(cells):
                     values = self.columns.at(column) | (self.rows.at(row) if self.rows else {}) | panel.fields
-                    chances = [bound for outcome in OUTCOMES for bound in cell.interval(outcome)]
-                    rows.append(
-                        [
-                            *(values[path] for path in fields),
-                            cell.source,
-                            cell.outcome or "",
-                            cell.runs,
-                            *(_text(value) for value in (cell.train_accuracy, cell.test_accuracy)),
-                            cell.failed,
-                            cell.missing,
-                            *(_text(value if cell.counts else None) for value in chances),
-                            " ".join(cell.run_ids),
-                        ]
-                    )
-        columns = zip(*rows, strict=True)
-        return {name: list(column) for name, column in zip([*names, "run_ids"], columns, strict=True)}
+                    for name, found in {**values, **_cell_columns(cell)}.items():
+                        columns[name].append(found)
+        return columns
+
+    def to_columns(self) -> dict[str, Sequence[object]]:
+        """The table for text files: what was measured to six digits, and empty where there is nothing."""
+        return {
+            name: [_text(value) for value in values] if name in _CELL_COLUMNS else values
+            for name, values in self.table().items()
+        }
 
     def to_csv(self) -> str:
-        """The columns, one line for each cell."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        columns = self.to_columns()
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return text.getvalue()
+        """One line for each cell."""
+        return csv_text(self.to_columns())
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """One row for each cell, with the columns of `table`."""
+        return data_frame(self.table())
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Arrays whose dimensions are the axes; an outcome that is not known is empty.
+
+        `probability`, the fraction of seeds with each outcome, has the dimension `phase` too.
+        """
+        axes = diagram_axes(self.plan)
+        places = [*reversed(axes.panels), *([] if axes.rows is None else [axes.rows]), axes.columns]
+        shown = [self.plan.axes[place] for place in places]
+        names, shape = [_dimension(axis) for axis in shown], [len(axis) for axis in shown]
+        cells = list(self.all_cells())
+        fractions = [[cell.interval(outcome)[0] for outcome in OUTCOMES] for cell in cells]
+        variables = {
+            "outcome": (names, _array([cell.outcome or "" for cell in cells], str, shape)),
+            "source": (names, _array([cell.source for cell in cells], str, shape)),
+            "runs": (names, _array([cell.runs for cell in cells], np.int64, shape)),
+            "train_accuracy": (names, _array([cell.train_accuracy for cell in cells], np.float64, shape)),
+            "test_accuracy": (names, _array([cell.test_accuracy for cell in cells], np.float64, shape)),
+            "probability": ([*names, "phase"], _array(fractions, np.float64, [*shape, len(OUTCOMES)])),
+        }
+        coordinates: dict[str, object] = {"phase": list(OUTCOMES)}
+        for axis, name in zip(shown, names, strict=True):
+            for path, values in zip(axis.fields, zip(*axis.points, strict=True), strict=True):
+                coordinates[path] = (name, list(values))
+        return optional_module("xarray").Dataset(variables, coordinates, {"sweep": self.plan.name})
+
+
+_CELL_COLUMNS = (
+    *("source", "outcome", "runs", "train_accuracy", "test_accuracy", "failed", "missing"),
+    *(f"{outcome}{bound}" for outcome in OUTCOMES for bound in ("", "_low", "_high")),
+    "run_ids",
+)
+
+
+def _cell_columns(cell: Cell) -> dict[str, object]:
+    chances = [bound if cell.counts else None for outcome in OUTCOMES for bound in cell.interval(outcome)]
+    values = (
+        *(cell.source, cell.outcome, cell.runs, cell.train_accuracy, cell.test_accuracy, cell.failed, cell.missing),
+        *chances,
+        " ".join(cell.run_ids),
+    )
+    return dict(zip(_CELL_COLUMNS, values, strict=True))
+
+
+def _dimension(axis: Axis) -> str:
+    """A field's name, or of fields that change together all of them, each of which is then a coordinate."""
+    return " and ".join(axis.fields)
+
+
+def _array(values: Sequence[object], kind: type, shape: Sequence[int]) -> npt.NDArray[Any]:
+    return np.array(values, dtype=kind).reshape(shape)
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float, float]:
@@ -146,36 +215,52 @@ def phase_diagram(store: Store, name: str) -> PhaseDiagram:
 
 
 def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> PhaseDiagram:
-    """A diagram from what became of each place. Many seeds make many runs, so they are counted as arrays."""
+    """A diagram from what became of each place; in a refined one, cells that agree all around are inferred."""
     axes = diagram_axes(plan)
-    width, height = axes.size
-    panels = math.prod(len(plan.axes[axis]) for axis in axes.panels)
-    cell_of = cells_of_places(plan, axes)  # [places]: which cell of which panel
-    codes = np.array([_CODES[cell.outcome] for cell in cells])
-    shown = codes.copy()
-    for places in _slices(plan).values() if refined else ():
+    shown = _with_inferred(plan, cells) if refined else _codes(cells)
+    rows = plan.axes[axes.rows] if axes.rows is not None else None
+    return PhaseDiagram(plan, plan.axes[axes.columns], rows, _panels(plan, axes, _counted(plan, axes, cells, shown)))
+
+
+def _codes(cells: Sequence[CellOutcome]) -> npt.NDArray[np.int64]:
+    """What became of each place, as a number."""
+    return np.array([_CODES[cell.outcome] for cell in cells])
+
+
+def _with_inferred(plan: Plan, cells: Sequence[CellOutcome]) -> npt.NDArray[np.int64]:
+    """The same, with what the cells around say of those that were not run."""
+    codes = _codes(cells)
+    for places in _slices(plan).values():
         known = {place: outcome for place, at in places.items() if (outcome := cells[at].outcome)}
-        for place, outcome in refine(width, height, known).inferred.items():
-            shown[places[place]] = _CODES[outcome]
+        for place, outcome in refine(*diagram_axes(plan).size, known).inferred.items():
+            codes[places[place]] = _CODES[outcome]
+    return codes
 
-    def per_cell(values: npt.NDArray[Any], where: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
-        return np.bincount(cell_of[where], values[where], panels * width * height)
 
-    ones = np.ones(len(cells))
-    counts = np.stack([per_cell(ones, shown == code) for code in range(len(OUTCOMES))], axis=-1).astype(int)
-    runs = per_cell(ones, codes >= 0).astype(int)
-    failed = per_cell(ones, codes == _CODES["failed"]).astype(int)
-    missing = per_cell(ones, shown == _CODES[None]).astype(int)
-    means = []
-    for column in ("train_accuracy", "test_accuracy"):
-        values = np.array([getattr(cell, column) for cell in cells], float)
+def _counted(
+    plan: Plan, axes: "DiagramAxes", places: Sequence[CellOutcome], shown: npt.NDArray[np.int64]
+) -> list[Cell]:
+    """The seeds of each cell together. Many seeds make many runs, so they are counted as arrays."""
+    cell_of = cells_of_places(plan, axes)  # [places]: which cell of which panel
+    size = int(cell_of.max()) + 1
+
+    def count(where: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        return np.bincount(cell_of[where], minlength=size)
+
+    def mean(column: str) -> npt.NDArray[np.float64]:
+        values = np.array([getattr(place, column) for place in places], float)
+        there = np.isfinite(values)
         with np.errstate(invalid="ignore"):
-            means.append(per_cell(values, np.isfinite(values)) / per_cell(ones, np.isfinite(values)))
+            return np.bincount(cell_of[there], values[there], size) / count(there)
+
+    codes = _codes(places)
+    counts = np.stack([count(shown == code) for code in range(len(OUTCOMES))], axis=-1)  # [cells, outcomes]
+    runs, failed, missing = count(codes >= 0), count(codes == _CODES["failed"]), count(shown == _CODES[None])
+    train_accuracy, test_accuracy = mean("train_accuracy"), mean("test_accuracy")
     run_ids: dict[int, list[str]] = defaultdict(list)
-    for cell, at in zip(cells, cell_of.tolist(), strict=True):
-        if _CODES[cell.outcome] >= 0:
-            run_ids[at].append(cell.run_id)
-    flat = [
+    for at in np.flatnonzero(codes >= 0).tolist():
+        run_ids[int(cell_of[at])].append(places[at].run_id)
+    return [
         Cell(
             "run" if runs[i] else "failed" if failed[i] else "inferred" if counts[i].any() else "missing",
             {OUTCOMES[code]: int(counts[i, code]) for code in np.flatnonzero(counts[i])},
@@ -183,21 +268,30 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
             int(failed[i]),
             int(missing[i]),
             tuple(run_ids[i]),
-            *(None if math.isnan(mean[i]) else float(mean[i]) for mean in means),
+            _or_none(train_accuracy[i]),
+            _or_none(test_accuracy[i]),
         )
-        for i in range(panels * width * height)
+        for i in range(size)
     ]
-    made = []
-    for panel in range(panels):
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _panels(plan: Plan, axes: "DiagramAxes", cells: Sequence[Cell]) -> list[Panel]:
+    """The cells, panel after panel and row after row."""
+    width, height = axes.size
+    panels = []
+    for start in range(0, len(cells), width * height):
         fields: dict[str, object] = {}
-        rest = panel
+        rest = start // (width * height)
         for axis in axes.panels:
             rest, index = divmod(rest, len(plan.axes[axis]))
             fields |= plan.axes[axis].at(index)
-        start = panel * width * height
-        made.append(Panel(fields, [flat[start + row * width : start + (row + 1) * width] for row in range(height)]))
-    rows = plan.axes[axes.rows] if axes.rows is not None else None
-    return PhaseDiagram(plan, plan.axes[axes.columns], rows, made)
+        rows = [list(cells[first : first + width]) for first in range(start, start + width * height, width)]
+        panels.append(Panel(fields, rows))
+    return panels
 
 
 _CODES: dict[str | None, int] = {None: -1, "failed": -2, **{name: code for code, name in enumerate(OUTCOMES)}}
@@ -254,5 +348,7 @@ def cells_of_places(plan: Plan, axes: DiagramAxes) -> npt.NDArray[np.int64]:
     return cell
 
 
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
+def _text(value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else value

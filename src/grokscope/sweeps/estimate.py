@@ -1,7 +1,12 @@
-"""What a sweep will take, from a short measurement on this machine."""
+"""What a sweep will take, from a short measurement on this machine.
+
+estimate = estimate_sweep(list(plan.specs()), Running())
+estimate.seconds, estimate.bytes
+"""
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from grokscope.engines import (
@@ -14,12 +19,40 @@ from grokscope.engines import (
 )
 from grokscope.measure import COLUMNS, neuron_spectra
 from grokscope.spec import RunSpec, TrainingSpec
+from grokscope.store import Store
 from grokscope.sweeps.local import MOST_STACKED
+from grokscope.sweeps.running import Running
 
 SAMPLES = 12
 SAMPLE_SECONDS = 0.15
 INDEX_BYTES = 2600  # of a run in the index: its spec and its last measurement as text
 FILE_BYTES = 3000  # of names and sizes in a run's file
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What there is to do, and what it takes."""
+
+    runs: int  # of the whole sweep
+    done: int
+    failed: int
+    left: int
+    seconds: float  # for those that are left, with all workers
+    bytes: int  # that they will take in the store
+
+
+def estimate_sweep(
+    specs: Sequence[RunSpec], running: Running, store: Store | None = None, limit: int | None = None
+) -> Estimate:
+    """Of the runs that the store lacks, at most `limit`; without a store, of all."""
+    unique = {spec.run_id: spec for spec in specs}
+    cells = store.outcomes(unique) if store else []
+    left = [unique[cell.run_id] for cell in cells if cell.outcome is None] if store else list(unique.values())
+    failed = sum(cell.outcome == "failed" for cell in cells)
+    chosen = left[:limit]
+    seconds = estimated_seconds(chosen, running.engine_used, running.device) / max(running.processes, 1)
+    size = estimated_bytes(chosen, weights=running.weights)
+    return Estimate(len(unique), len(unique) - len(left) - failed, failed, len(left), seconds, size)
 
 
 def relative_cost(spec: RunSpec) -> float:

@@ -38,7 +38,22 @@ class Failed:
     error: str
 
 
-Progress = Started | Measured | Finished | Failed
+@dataclass(frozen=True)
+class Waiting:
+    """The run has to wait: another process is working on it."""
+
+    index: int
+    owner: str  # that process, in words
+
+
+@dataclass(frozen=True)
+class Expected:
+    """More runs are going to be done: in a refined sweep that shows only on the way."""
+
+    places: tuple[int, ...]
+
+
+Progress = Started | Measured | Finished | Failed | Waiting
 
 
 @dataclass(frozen=True)
@@ -47,15 +62,15 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Held:
-    """The run has to wait: another process is at work on it."""
+class Stopped:
+    """The run was given back, with a checkpoint if there was work to save."""
 
     index: int
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """The run was given back, with a checkpoint if there was work to save."""
+class Unstarted:
+    """A worker process died before it began with the run, which has to be done by another."""
 
     index: int
 
@@ -67,4 +82,4 @@ class StoreBroken:
     error: str
 
 
-Internal = Ready | Held | Stopped | StoreBroken
+Internal = Ready | Stopped | Unstarted | StoreBroken

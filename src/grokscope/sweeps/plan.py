@@ -18,7 +18,9 @@ The first axis is the horizontal one of a phase diagram, the second the vertical
 panel. Seeds are an axis of their own.
 """
 
+import hashlib
 import itertools
+import json
 import math
 import re
 import tomllib
@@ -27,6 +29,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
+
+import numpy as np
 
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.section import FieldInfo, value_from_text
@@ -109,6 +113,40 @@ class Plan:
                 f"at most {MOST_RUNS:,} are allowed: thin an axis"
             )
 
+    @classmethod
+    def over(
+        cls,
+        axes: Mapping[Any, Iterable[object]],  # by a field, or a tuple of fields
+        base: RunSpec | None = None,
+        name: str | None = None,
+    ) -> "Plan":
+        """Every combination of some values; a tuple of fields takes a tuple of values at each point.
+
+        >>> plan = Plan.over({"model.dropout": [0, 0.3], ("model.width", "training.steps"): [(100, 500), (200, 900)]})
+        >>> [(spec.model.dropout, spec.model.width, spec.training.steps) for spec in plan.specs()]
+        [(0.0, 100, 500), (0.3, 100, 500), (0.0, 200, 900), (0.3, 200, 900)]
+
+        Without a name it gets one that the same axes and base always get.
+        """
+        made = []
+        for fields, values in axes.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise SpecError(f"the axis {fields} must be a list of values, not {values!r}")
+            if isinstance(fields, str):
+                made.append(Axis.over(fields, map(_point, values)))
+                continue
+            points = [tuple(map(_point, point)) for point in values if isinstance(point, Iterable)]
+            if any(len(point) != len(fields) for point in points):
+                raise SpecError(f"every point of the axis {', '.join(fields)} needs {len(fields)} values")
+            made.append(Axis(fields, tuple(points)))
+        plan = cls(name or "unnamed", base or RunSpec(), tuple(made))
+        return plan if name else replace(plan, name=f"sweep-{plan.content_hash}")
+
+    @property
+    def content_hash(self) -> str:
+        """The same for the same runs, whatever the plan is called."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+
     @property
     def size(self) -> int:
         """How many cells there are."""
@@ -163,7 +201,13 @@ class Plan:
         """How many seeds every cell has."""
         return 1 if self.seed_axis is None else len(self.axes[self.seed_axis])
 
-    # ---- changes from the command line --------------------------------------------------------------------------
+    # ---- changes ------------------------------------------------------------------------------------------------
+
+    def changed(self, *, name: str | None = None, grid: str | None = None, seeds: int | None = None) -> "Plan":
+        """Under another name, with a coarser grid, with other seeds; what is None stays."""
+        plan = self if name is None else replace(self, name=name)
+        plan = plan if grid is None else plan.with_grid(grid)
+        return plan if seeds is None else plan.with_seeds(seeds)
 
     def with_fields(self, texts: Mapping[str, str]) -> "Plan":
         """Some fields set for all runs. A field that was an axis is one no longer."""
@@ -184,11 +228,8 @@ class Plan:
 
     def with_grid(self, text: str) -> "Plan":
         """The axes of data fraction and corruption thinned to "17x19"."""
-        counts = text.lower().replace("×", "x").split("x")
-        if len(counts) != 2 or not all(count.isdecimal() and int(count) > 0 for count in counts):
-            raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers such as 5x5")
         axes = list(self.axes)
-        for path, count in zip(GRID, map(int, counts), strict=True):
+        for path, count in zip(GRID, parse_grid(text), strict=True):
             place = next((i for i, axis in enumerate(axes) if axis.fields == (path,)), None)
             if place is None:
                 raise SpecError(f"--grid needs the axes {' and '.join(GRID)}; the sweep {self.name} has no {path}")
@@ -244,6 +285,19 @@ class Plan:
             return _plan_from_toml(re.sub(r"[^\w.+-]+", "-", path.stem).strip(".+-") or "sweep", content)
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from None
+
+
+def parse_grid(text: str, least: int = 1) -> tuple[int, int]:
+    """How many data fractions and corruption fractions.
+
+    >>> parse_grid("17x19")
+    (17, 19)
+    """
+    counts = text.lower().replace("×", "x").split("x")
+    if len(counts) != 2 or not all(count.isdecimal() and int(count) >= least for count in counts):
+        minimum = f" above {least - 1}," if least > 1 else ""
+        raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers{minimum} such as 5x5")
+    return int(counts[0]), int(counts[1])
 
 
 _KEYS: dict[str, type] = {"base": dict, "axes": dict, "zip": list, "derived": dict, "seeds": int}
@@ -324,5 +378,7 @@ def _is_number(value: object) -> TypeGuard[int | float]:
 
 
 def _point(value: object) -> object:
-    """Lists, which cannot be compared as axis points, as tuples; 5 and 5.0 are the same point already."""
+    """Lists, which cannot be compared as axis points, as tuples, and numbers of numpy as those of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
     return tuple(value) if isinstance(value, list) else value

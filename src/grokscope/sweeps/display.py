@@ -1,4 +1,7 @@
-"""A sweep while it runs: in a terminal the phase diagram fills in, in a log there is a line for each finished run."""
+"""A sweep while it runs: in a terminal the phase diagram fills in, in a log or a notebook there are plain lines.
+
+A log has a line for each finished run, but no more than a few a minute once the sweep is longer than a minute.
+"""
 
 import sys
 import time
@@ -12,16 +15,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from grokscope.cli.options import note
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
-from grokscope.sweeps import Failed, Finished, Progress, Started
 from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
+from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started
+from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import SEED, Plan
 
 FAILED, RUNNING, MISSING = "failed", "running", "missing"
+LOG_EVERY_RUN_SECONDS = 60.0  # so long a log has a line for every run …
+LOG_SECONDS = 15.0  # … and then one in so many seconds
 _COLORS = {phase.value: phase.color for phase in Phase} | {
     DIVERGED: "#000000",
     FAILED: "#ff00ff",
@@ -31,7 +36,7 @@ _COLORS = {phase.value: phase.color for phase in Phase} | {
 
 
 class SweepDisplay:
-    """Shows the events of `run_all` over the cells of a plan."""
+    """Shows what happens in a sweep over the cells of its plan."""
 
     def __init__(self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome]) -> None:
         self._plan, self._specs, self._axes = plan, specs, diagram_axes(plan)
@@ -49,6 +54,8 @@ class SweepDisplay:
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=2, transient=False)
         self._terminal = sys.stderr.isatty()
+        self._logged = self._started  # when there was a line last
+        self._unlogged = False  # whether a run has finished since
 
     def __enter__(self) -> Self:
         if self._terminal:
@@ -60,15 +67,15 @@ class SweepDisplay:
     ) -> None:
         if self._terminal:
             self._live.stop()
+        elif self._unlogged:
+            note(self._summary().plain)
 
-    def expect(self, places: Sequence[int]) -> None:
-        """These runs are to be done as well."""
-        self._todo += len(places)
-        self._work += sum(relative_cost(self._specs[place]) for place in places)
-
-    def update(self, event: Progress) -> None:
+    def update(self, event: Progress | Expected) -> None:
         """Take note of an event."""
         match event:
+            case Expected(places):
+                self._todo += len(places)
+                self._work += sum(relative_cost(self._specs[place]) for place in places)
             case Started(index):
                 self._outcomes[index] = RUNNING
                 self._newest = self._panel_of(index)
@@ -78,16 +85,24 @@ class SweepDisplay:
             case Failed(index, error):
                 self._failed += 1
                 self._end(index, FAILED)
-                self._log(index, f"FAILED: {error}")
+                self._log(index, f"FAILED: {error}", always=True)
 
     def _end(self, index: int, outcome: str) -> None:
         self._outcomes[index] = outcome
         self._done += 1
         self._work_done += relative_cost(self._specs[index])
 
-    def _log(self, index: int, what: str) -> None:
-        if not self._terminal:
-            note(f"{self._done} of {self._todo}: {self._specs[index].run_id} {_point(self._plan, index)}: {what}")
+    def _log(self, index: int, what: str, *, always: bool = False) -> None:
+        if self._terminal:
+            return
+        now = time.monotonic()
+        self._unlogged = not (
+            always or now - self._started < LOG_EVERY_RUN_SECONDS or now - self._logged >= LOG_SECONDS
+        )
+        if not self._unlogged:
+            self._logged = now
+            run = f"{self._specs[index].run_id} {_point(self._plan, index)}"
+            note(f"{self._done} of {self._todo}: {run}: {what}; {self._outlook()}")
 
     def _panel_of(self, place: int) -> tuple[int, ...]:
         indices = self._plan.indices(place)
@@ -143,16 +158,21 @@ class SweepDisplay:
         return text
 
     def _summary(self) -> Text:
-        elapsed = time.monotonic() - self._started
         text = Text(f"{self._done} of {self._todo} runs")
         if self._failed:
             text.append(f", {self._failed} failed", style="bold red")
         if self._done:
-            left = (self._work - self._work_done) / self._work_done * elapsed
-            rate = self._done / elapsed * 60
+            rate = self._done / (time.monotonic() - self._started) * 60
             text.append(f", {rate:,.0f} a minute" if rate >= 10 else f", {rate:.2g} a minute")
-            text.append(f", {duration(left)} left")
+            text.append(f", {self._outlook()}")
         return text
+
+    def _outlook(self) -> str:
+        """What is left, from the time that the finished runs took."""
+        if self._done == self._todo:
+            return "none left"
+        seconds = (self._work - self._work_done) / self._work_done * (time.monotonic() - self._started)
+        return f"{self._todo - self._done} left, about {duration(seconds)}"
 
 
 def duration(seconds: float) -> str:

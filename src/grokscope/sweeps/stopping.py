@@ -1,16 +1,20 @@
-"""Ctrl-C on long work: the first asks it to come to an end with nothing lost, the second ends it at once."""
+"""Ctrl-C on long work: the first asks it to stop with nothing lost, the second stops it at once."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from grokscope.cli.options import note
+from grokscope.sweeps.notes import note
 
 
 @contextmanager
 def stop_on_request() -> Iterator[Callable[[], bool]]:
-    """Within this, SIGINT and SIGTERM make the function that it gives return True instead of ending the program."""
+    """Yields a function that says whether to stop. Inside, SIGINT and SIGTERM set it instead of ending the program.
+
+    Python lets only the main thread handle signals; in another one the function always says no.
+    """
     requested = False
 
     def request(number: int, frame: FrameType | None) -> None:
@@ -20,7 +24,8 @@ def stop_on_request() -> Iterator[Callable[[], bool]]:
         requested = True
         note("Stopping: saving where the runs under way stand. Ctrl-C again stops at once.")
 
-    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    heard = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.signal(number, request) for number in heard}
     try:
         yield lambda: requested
     finally:

@@ -1,0 +1,40 @@
+"""A worker without a process of its own, for a single run, and for a debugger: an exception comes out as it is."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from grokscope.store import Store
+from grokscope.sweeps.messages import Progress, Stopped
+from grokscope.sweeps.running import Running
+from grokscope.sweeps.worker import Task, Worker
+
+
+class InProcess:
+    """Does one run, or one stack of them, after the other in this thread."""
+
+    def __init__(self, store: Path, running: Running, should_stop: Callable[[], bool]) -> None:
+        self._worker = Worker(Store(store), running, should_stop, raise_errors=True)
+        self._tasks: list[Task] = []
+
+    @property
+    def busy(self) -> bool:
+        """Whether there are runs that `messages` has not done yet."""
+        return bool(self._tasks)
+
+    def assign(self, choose: Callable[[], list[Task]]) -> None:
+        """Take what `choose` returns."""
+        self._tasks = self._tasks or choose()
+
+    def messages(self, timeout: float) -> Iterator[Progress | Stopped]:
+        """Do the runs; without any, wait."""
+        tasks, self._tasks = self._tasks, []
+        if not tasks:
+            time.sleep(timeout)
+        yield from self._worker.take(tasks) if tasks else ()
+
+    def stop(self) -> None:
+        """Nothing to pass on: the worker asks by itself."""
+
+    def close(self) -> None:
+        """Nothing is left open."""

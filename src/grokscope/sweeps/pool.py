@@ -1,0 +1,211 @@
+"""Worker processes of this machine, one thread each, on a store that survives all of them.
+
+A worker leases a run in the store, goes on from its checkpoint if there is one, and saves the result itself: what
+it has saved is safe whatever happens to this process. Processes that share a store never do the same run twice.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+from grokscope.errors import GrokscopeError, StoreError
+from grokscope.spec import RunSpec
+from grokscope.store import Store
+from grokscope.sweeps.messages import (
+    Failed,
+    Finished,
+    Internal,
+    Progress,
+    Ready,
+    Started,
+    Stopped,
+    StoreBroken,
+    Unstarted,
+    Waiting,
+)
+from grokscope.sweeps.running import Running
+from grokscope.sweeps.worker import Task, Worker
+
+MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have done anything
+PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def work(pipe: "Connection[object, object]", stop: ctypes.c_bool, store: Path, running: Running) -> None:
+    """What a process does: take lists of runs from the pipe until it is closed."""
+    for ignored in PARENTS_SIGNALS:
+        signal.signal(ignored, signal.SIG_IGN)  # the parent decides; it asks for a checkpoint first
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        worker = Worker(Store(store), running, lambda: stop.value)
+    except StoreError as error:
+        _say(pipe, StoreBroken(str(error)))
+        return
+    _say(pipe, Ready())
+    while True:
+        try:
+            tasks: list[Task] = pipe.recv()  # type: ignore[assignment]
+        except (EOFError, OSError):
+            return
+        try:
+            for message in worker.take(tasks):
+                _say(pipe, message)
+        except StoreError as error:
+            _say(pipe, StoreBroken(str(error)))
+
+
+def _say(pipe: "Connection[object, object]", message: Progress | Internal) -> None:
+    try:
+        pipe.send(message)
+    except OSError:
+        raise SystemExit(1) from None  # nobody listens any more; that is no failure of the run
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed works for nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@dataclass
+class _Worker:
+    process: SpawnProcess
+    pipe: "Connection[object, object]"
+    ready: bool = False
+    tasks: dict[int, RunSpec] = field(default_factory=dict)  # that it was given and has not answered
+    started: set[int] = field(default_factory=set)  # of these, those that it is at work on
+
+
+class Pool:
+    """A fixed number of processes. One that dies is replaced, and its run noted as failed."""
+
+    def __init__(self, size: int, store: Path, running: Running) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        # Without a lock: a worker that is killed while it holds one would stop all others.
+        self._stop = self._context.RawValue(ctypes.c_bool, False)
+        self._arguments = (self._stop, store, running)
+        self._store, self._running = store, running
+        self._futile_starts = 0  # in a row
+        with _for_new_processes():
+            self._workers = [self._start() for _ in range(size)]
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=work, args=(theirs, *self._arguments), daemon=True)
+        process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def stop(self) -> None:
+        """Ask all workers to checkpoint their runs and to give them back."""
+        self._stop.value = True
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker has runs that it has not answered for."""
+        return any(worker.tasks for worker in self._workers)
+
+    def assign(self, choose: Callable[[], list[Task]]) -> None:
+        """Give every idle worker what `choose` returns, as long as it returns something."""
+        for worker in self._workers:
+            if worker.ready and not worker.tasks and (chosen := choose()):
+                worker.tasks, worker.started = dict(chosen), set()
+                with suppress(OSError):  # it was killed; `messages` will see that, and give back what it had
+                    worker.pipe.send(chosen)
+
+    def messages(self, timeout: float) -> Iterator[Progress | Internal]:
+        """What the workers have to say, at most `timeout` seconds from now."""
+        pipes = {worker.pipe: place for place, worker in enumerate(self._workers)}
+        for pipe in wait(list(pipes), timeout):
+            place = pipes[pipe]  # type: ignore[index]
+            worker = self._workers[place]
+            try:
+                message = worker.pipe.recv()
+            except (EOFError, OSError):
+                yield from self._replace(place)
+                continue
+            match message:
+                case Ready():
+                    worker.ready, self._futile_starts = True, 0
+                    continue
+                case Started(index):
+                    worker.started.add(index)
+                case Finished(index) | Failed(index) | Waiting(index) | Stopped(index):
+                    del worker.tasks[index]
+                case StoreBroken():
+                    worker.tasks = {}
+            yield message  # type: ignore[misc]
+
+    def _replace(self, place: int) -> Iterator[Finished | Failed | Unstarted]:
+        worker = self._workers[place]
+        worker.process.join()
+        code = worker.process.exitcode or 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        self._futile_starts += not worker.ready
+        if not worker.ready and (code > 0 or self._futile_starts > MOST_FUTILE_STARTS):
+            raise GrokscopeError(f"a worker process {how}; its own messages, above, say why")
+        with _for_new_processes():
+            self._workers[place] = self._start()
+        reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
+        store = Store(self._store)
+        run_ids = [spec.run_id for spec in worker.tasks.values()]
+        to_do = set(store.without_weights(run_ids)) if self._running.weights else set()
+        for index, spec in worker.tasks.items():
+            run = store.find(spec.run_id)
+            if run and spec.run_id not in to_do and not self._running.again:  # it died between saving and saying so
+                yield Finished(index, run.phase, run.seconds)
+            elif index in worker.started:
+                store.save_failure(spec, reason, f"{reason}\n")
+                yield Failed(index, reason)
+            else:
+                yield Unstarted(index)
+
+    def close(self) -> None:
+        """Idle workers see the end of their pipe; one that is still at work is not waited for."""
+        for worker in self._workers:
+            worker.pipe.close()
+            if worker.tasks:
+                worker.process.kill()
+        for worker in self._workers:
+            worker.process.join(timeout=10)
+            if worker.process.is_alive():
+                worker.process.kill()
+
+
+@contextmanager
+def _for_new_processes() -> Iterator[None]:
+    """What a process inherits when it starts: one thread, deaf to signals, and without the user's program.
+
+    Libraries read the variables when they are loaded; more threads than cores only wait for each other. The parent
+    hears signals for all. A spawned process imports the parent's `__main__` again, of which a worker needs nothing,
+    and a script without `if __name__ == "__main__"` would start itself for ever: an empty module takes its place.
+    """
+    main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in PARENTS_SIGNALS if main}
+    wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,51 @@
+"""How runs are executed. None of it changes what they compute."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grokscope.engines import resolve_engine
+from grokscope.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Running:
+    """With how many processes, which engine and device, and what is kept.
+
+    >>> Running(device="cuda").engine_used, Running(device="cuda").processes
+    ('stacked', 1)
+    """
+
+    workers: int | None = None  # processes; 0: no others, all in this one; None: one for each core, or one for a GPU
+    engine: str = "auto"
+    device: str = "cpu"
+    weights: bool = False  # keep the networks; a run stored without its network is trained again
+    again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
+
+    @property
+    def engine_used(self) -> str:
+        """The engine; on a GPU "auto" means many runs at once."""
+        return sweep_engine(self.engine, self.device)
+
+    @property
+    def processes(self) -> int:
+        """How many worker processes; 0 for none."""
+        if self.workers is not None:
+            return self.workers
+        return 1 if self.engine_used == "stacked" else available_cores()
+
+
+def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
+    """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
+    for spec in {spec.model: spec for spec in specs}.values():
+        resolve_engine(running.engine_used, running.device, spec)
+
+
+def sweep_engine(engine: str, device: str) -> str:
+    """The engine that a sweep uses on this device."""
+    return "stacked" if engine == "auto" and device != "cpu" else engine
+
+
+def available_cores() -> int:
+    """Cores this process may use, which on a shared machine can be fewer than it has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

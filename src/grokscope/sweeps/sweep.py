@@ -1,0 +1,117 @@
+"""A plan on a store: what is left of it to do, doing it, and what came out.
+
+sweep = Sweep(plan, Store())
+sweep.record()
+for event in sweep.run(Running()):
+    ...
+sweep.diagram()
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from grokscope.spec import RunSpec
+from grokscope.store import CellOutcome, Store
+from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
+from grokscope.sweeps.display import SweepDisplay
+from grokscope.sweeps.local import run_with
+from grokscope.sweeps.messages import Expected, Progress
+from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.running import Running
+from grokscope.sweeps.stopping import stop_on_request
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a sweep is."""
+
+    cells: int
+    missing: int
+    failed: int
+    complete: bool  # nothing is left to do; of a refined sweep the missing cells are inferred
+
+
+class Sweep:
+    """The runs of a plan on a store. Asks for them by their ids: the plan's name may come to mean another sweep."""
+
+    def __init__(
+        self, plan: Plan, store: Store, *, specs: Sequence[RunSpec] | None = None, refined: bool = False
+    ) -> None:
+        self.plan, self.store, self.refined = plan, store, refined
+        self.specs = list(plan.specs()) if specs is None else list(specs)
+        self._run_ids = [spec.run_id for spec in self.specs]
+
+    def record(self) -> bool:
+        """Write down which runs the sweep is made of; whether its name meant others until now."""
+        definition = self.plan.to_dict()
+        before = next((sweep for sweep in self.store.sweeps() if sweep.name == self.plan.name), None)
+        self.store.record_sweep(self.plan.name, definition, self._run_ids, refined=self.refined)
+        return before is not None and before.definition != json.loads(json.dumps(definition))
+
+    def run(
+        self, running: Running, *, limit: int | None = None, should_stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[Progress | Expected]:
+        """Do the runs that are missing, or of a refined sweep those that are wanted, at most `limit`."""
+        announced: list[Expected] = []
+        for event in run_with(
+            running,
+            self.specs,
+            self.store.path,
+            batches=self._batches(limit, announced, weights=running.weights),
+            should_stop=should_stop,
+        ):
+            while announced:
+                yield announced.pop(0)
+            yield event
+
+    def _batches(self, limit: int | None, announced: list[Expected], *, weights: bool) -> Iterator[Sequence[int]]:
+        left = self.plan.size if limit is None else limit
+        wanted = self._wanted() if self.refined else self._to_do(weights=weights)
+        while wanted and left:
+            chosen = wanted[:left]
+            left -= len(chosen)
+            announced.append(Expected(tuple(chosen)))
+            yield chosen
+            wanted = self._wanted() if self.refined else []
+
+    def _wanted(self) -> list[int]:
+        return wanted_places(self.plan, self.outcomes())
+
+    def _to_do(self, *, weights: bool) -> list[int]:
+        """The places without a run, and if weights are wanted those whose run was stored without; each run once."""
+        bare = set(self.store.without_weights(self._run_ids)) if weights else set()
+        places = {
+            cell.run_id: cell.place
+            for cell in reversed(self.outcomes())
+            if cell.outcome is None or (cell.outcome != "failed" and cell.run_id in bare)
+        }
+        return sorted(places.values())
+
+    def show(self, running: Running, *, limit: int | None = None, progress: bool = True) -> bool:
+        """Do what is missing and show how it goes; whether it was interrupted, with nothing lost."""
+        with stop_on_request() as should_stop:
+            events = self.run(running, limit=limit, should_stop=should_stop)
+            if progress:
+                with SweepDisplay(self.plan, self.specs, self.outcomes()) as display:
+                    for event in events:
+                        display.update(event)
+            else:
+                for _ in events:
+                    pass
+            return should_stop()
+
+    def outcomes(self) -> list[CellOutcome]:
+        """What became of every cell, in the order of the places."""
+        return self.store.outcomes(self._run_ids)
+
+    def standing(self) -> Standing:
+        """How far it is now."""
+        cells = self.outcomes()
+        missing, failed = (sum(cell.outcome == outcome for cell in cells) for outcome in (None, "failed"))
+        complete = not wanted_places(self.plan, cells) if self.refined else missing == 0
+        return Standing(len(cells), missing, failed, complete)
+
+    def diagram(self) -> PhaseDiagram:
+        """The phase diagram as it is now."""
+        return assemble(self.plan, self.outcomes(), refined=self.refined)

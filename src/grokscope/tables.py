@@ -1,0 +1,40 @@
+"""Tables as columns of one length: for CSV files and for pandas.
+
+>>> csv_text({"step": [1, 2], "phase": ["confusion", None]})
+'step,phase\\n1,confusion\\n2,\\n'
+"""
+
+import csv
+import importlib
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from grokscope.errors import GrokscopeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Table = Mapping[str, Sequence[object]]
+
+
+def csv_text(columns: Table) -> str:
+    """A line of names, and a line for each row; what is None is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def data_frame(columns: Table) -> "pd.DataFrame":
+    """The same as a table of pandas."""
+    return optional_module("pandas").DataFrame(dict(columns))
+
+
+def optional_module(name: str) -> Any:
+    """A library that is needed only to hand results on."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise GrokscopeError(f"this needs {name}, which is not installed: pip install 'grokscope[export]'") from None

@@ -1,0 +1,83 @@
+"""What a log says while a sweep runs."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import grokscope as gs
+from grokscope.sweeps import display
+from grokscope.sweeps.display import SweepDisplay
+from grokscope.sweeps.messages import Expected, Failed, Finished, Started
+
+PLAN = gs.Plan.over({"task.corruption": [0, 0.1, 0.2, 0.3, 0.4]}).with_seeds(20)
+
+
+class Clock:
+    """A time that only the test moves on."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(display, "time", SimpleNamespace(monotonic=made.monotonic))
+    return made
+
+
+def shown() -> SweepDisplay:
+    made = SweepDisplay(PLAN, list(PLAN.specs()), [])
+    made.update(Expected(tuple(range(PLAN.size))))
+    return made
+
+
+def finish(sweep: SweepDisplay, index: int) -> None:
+    sweep.update(Started(index))
+    sweep.update(Finished(index, gs.Phase.CONFUSION, 1.0))
+
+
+def test_a_log_has_a_line_for_every_run_at_first(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with shown() as sweep:
+        for index in range(3):
+            clock.now += 10
+            finish(sweep, index)
+    lines = capsys.readouterr().err.splitlines()
+    first = next(PLAN.specs())
+    assert lines[0] == (f"1 of 100: {first.run_id} corruption 0, seed 0: Confusion (1.0 s); 99 left, about 16 min 30 s")
+    assert [line[:8] for line in lines] == ["1 of 100", "2 of 100", "3 of 100"]
+
+
+def test_a_long_sweep_has_a_few_lines_a_minute(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    clock.now = 1000.0
+    with shown() as sweep:
+        for index in range(PLAN.size - 1):
+            clock.now += 2  # 30 runs a minute
+            finish(sweep, index)
+        clock.now += 1
+        sweep.update(Started(PLAN.size - 1))
+        sweep.update(Failed(PLAN.size - 1, "no such luck"))
+    lines = capsys.readouterr().err.splitlines()
+    in_the_first_minute, later = lines[:29], lines[29:]
+    assert all(line.startswith(f"{i} of 100: ") for i, line in enumerate(in_the_first_minute, start=1))
+    assert [int(line.split()[0]) for line in later] == [37, 45, 53, 61, 69, 77, 85, 93, 100]
+    assert "FAILED: no such luck" in later[-1]
+    assert later[-1].endswith("; none left")
+
+
+def test_the_last_line_says_how_far_it_came(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with shown() as sweep:
+        clock.now = 100.0
+        finish(sweep, 0)
+        clock.now = 101.0
+        finish(sweep, 1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "2 of 100 runs, 1.2 a minute, 98 left, about 1 h 22 min"
+
+
+def test_nothing_is_said_of_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with shown():
+        pass
+    assert capsys.readouterr().err == ""
