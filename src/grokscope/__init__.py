@@ -7,6 +7,7 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
+from grokscope.experiments import Drawing, Findings
 from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
 from grokscope.measure import (
     Ablations,
@@ -47,7 +48,9 @@ __all__ = [
     "Ablations",
     "Audit",
     "Dataset",
+    "Drawing",
     "EngineError",
+    "Findings",
     "GrokscopeError",
     "Ledger",
     "LedgerRecorder",
