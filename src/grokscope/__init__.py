@@ -7,6 +7,7 @@
 """
 
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
+from grokscope.experiments import Drawing, Findings
 from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
 from grokscope.extension import ExtensionError
 from grokscope.measure import (
@@ -45,9 +46,9 @@ from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, T
 from grokscope.store import Store
 from grokscope.sweeping import sweep
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
-from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
 from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
 from grokscope.sweeps.plan import Axis, Plan
+from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
 from grokscope.training import execute as run
 from grokscope.waves import Waves
 
@@ -60,12 +61,14 @@ __all__ = [
     "Adam",
     "AdamW",
     "Audit",
-    "Corruption",
     "Axis",
+    "Corruption",
     "Dataset",
+    "Drawing",
     "EngineError",
     "Examples",
     "ExtensionError",
+    "Findings",
     "GrokscopeError",
     "HiddenLayer",
     "Ledger",

@@ -1,6 +1,7 @@
 """Figures and claims from Python: real runs of toy networks."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -98,3 +99,10 @@ def test_with_pandas_there_is_a_row_for_each_seed_of_each_check(tmp_path: Path) 
     store = fill(tmp_path / "runs", EXPERIMENTS["fig01"].needs(TINY), TINY)
     frame = gs.claims(["coexistence", "fig06"], scale="tiny", store=store, run=False).to_pandas()
     assert list(frame[frame.claim == "coexistence"].check) == ["test accuracy", "corrupted accuracy"]
+
+
+def test_importing_grokscope_loads_no_figures() -> None:
+    """So that `grokscope --help` answers at once."""
+    code = "import sys, grokscope; print([name for name in ('matplotlib', 'torch', 'pandas') if name in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "[]"

@@ -12,7 +12,6 @@ from grokscope.outputs import Table as Table
 from grokscope.outputs import write_table
 from grokscope.result import RunResult, analytic_result
 from grokscope.store import Store
-from grokscope.tables import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

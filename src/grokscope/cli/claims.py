@@ -37,7 +37,7 @@ from grokscope.experiments.verdicts import Findings, check_ledger_path
 def claims(
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="ID,…", help="These claims, or all of a figure; may be given several times."),
+        typer.Option("--only", metavar="ID,…", help="Claims by name, or all claims of a figure or file. Repeatable."),
     ] = None,
     scale: ScaleOption = "quick",
     grid: GridOption = None,

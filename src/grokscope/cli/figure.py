@@ -70,7 +70,7 @@ def list_figures() -> None:
 def figure(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Such as fig01, table2 or beyond-modulus.", show_default=False),
+        typer.Argument(metavar="NAME...", help="Such as fig01 or table2, or a file of your own.", show_default=False),
     ],
     scale: ScaleOption = "quick",
     grid: GridOption = None,
@@ -95,6 +95,8 @@ def figure(
     grokscope figure fig03 --scale paper --refine --dry-run
 
     grokscope figure fig05 fig06 --out pictures
+
+    grokscope figure my_figure.py --scale tiny
     """
     from grokscope.experiments.catalogue import experiments_called
 

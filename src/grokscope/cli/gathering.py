@@ -17,9 +17,9 @@ from grokscope.experiments.watching import Display
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweeps import Failed, Finished, Measured
+from grokscope.sweeps.display import SweepDisplay, duration
 from grokscope.sweeps.messages import Progress
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.display import SweepDisplay, duration
 from grokscope.sweeps.stopping import stop_on_request
 
 _HOW_MUCH = "How much"

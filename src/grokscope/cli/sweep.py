@@ -16,7 +16,6 @@ from grokscope.cli.options import (
     store_flag,
 )
 from grokscope.cli.running import FEWER_WITH_REFINE, record_sweep, worker_count
-from grokscope.errors import SpecError
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeping import find_plan

@@ -52,9 +52,13 @@ def figure(
 ) -> Drawing:
     """Draw a figure, after doing the runs that it needs and the store does not have.
 
-        gs.figure("fig05", scale="tiny").to_pandas()
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as runs:
+    ...     drawing = figure("analytic", scale="tiny", store=runs)
+    >>> list(drawing.data)[:3]
+    ['width', 'seed', 'rms_error']
 
-    `name` is one of `grokscope figures list`. With `out`, the files are written to that directory.
+    `name` is one of `grokscope figures list`, or a file of your own. With `out`, files are written to that directory.
     """
     from grokscope.experiments.catalogue import experiments_called
 
@@ -82,10 +86,14 @@ def claims(
 ) -> Findings:
     """Check claims, after doing the runs that they need and the store does not have.
 
-        gs.claims(["fig06", "two-peaks"], scale="tiny").counts
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as runs:
+    ...     findings = claims("corrections-vanish", scale="tiny", store=runs)
+    >>> [(finding.claim.id, finding.verdict.value) for finding in findings]
+    [('corrections-vanish', 'holds')]
 
-    `names` are of claims or of figures; none means all claims. With `run=False` nothing is trained, and claims that
-    lack runs are reported as not run. `out` is a file for the ledger: .md or .json.
+    `names` are of claims, figures or files of your own; none means all claims. With `run=False` nothing is trained, and
+    claims that lack runs are reported as not run. `out` is a file for the ledger: .md or .json.
     """
     from grokscope.experiments.catalogue import claims_called
 
@@ -112,7 +120,7 @@ def reproduce(
 ) -> Reproduction:
     """Make figures, by default all, check the claims about them, and write everything to `out`.
 
-    gs.reproduce(["fig01", "fig06"], scale="tiny").findings.counts
+    Example: `gs.reproduce(["fig01", "fig06"], scale="tiny").findings.counts`
     """
     from grokscope.experiments.catalogue import claims_about, experiments_called
 
@@ -182,7 +190,7 @@ def examine_all(chosen: Sequence[tuple[Claim, Evidence]], watcher: Watcher) -> F
 
 def _by_scale(store: Store, chosen: Sequence[tuple[object, Scale]]) -> dict[Scale, Evidence]:
     """One for each scale: figures and claims share what was read and computed."""
-    return {scale: Evidence(store, scale) for _, scale in chosen}
+    return {scale: Evidence(store, scale) for scale in {scale for _, scale in chosen}}
 
 
 def _write(findings: Findings, ledgers: Sequence[Path], watcher: Watcher) -> None:

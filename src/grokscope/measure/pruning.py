@@ -18,8 +18,8 @@ from grokscope.measure.prefixes import Prefixes, evaluate_prefixes
 from grokscope.measure.spectrum import neuron_spectra
 from grokscope.models import Loss, Network, Neurons, Weights
 from grokscope.randomness import Stream, permutation
-from grokscope.tasks import Dataset, Task
 from grokscope.tables import data_frame
+from grokscope.tasks import Dataset, Task
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,15 +9,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from grokscope.arrays import FloatArray
 from grokscope.models import Network, Neurons, Weights
-from grokscope.tasks import Task
 from grokscope.tables import data_frame
+from grokscope.tasks import Task
 from grokscope.waves import Basis
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
 from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.models import Network, Neurons, Weights
-from grokscope.tasks import Task, waves_of
 from grokscope.tables import data_frame
+from grokscope.tasks import Task, waves_of
 from grokscope.waves import Waves
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Axis, Plan
 
 BASE = RunSpec().updated({"training.loss": "cross-entropy"})
-# The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 loses everything; dropout 0.6
-# still memorises, 0.9 inverts. Tried with p = 47 and N = 240, and for weight decays 5 and 10 with the paper's sizes.
+# The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 loses everything. Dropout
+# 0.6 still memorises, 0.9 inverts. All were tried with p = 47 and N = 240, weight decays 5 and 10 also at full size.
 DECAYS = (0, 2, 5, 10, 20)
 DROPOUTS = (0, 0.6, 0.9)
 WEIGHT_DECAY = Plan(
