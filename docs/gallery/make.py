@@ -18,7 +18,6 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.reproduction import examine_all
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, scales_of
 from grokscope.experiments.tables import rounded
-from grokscope.experiments.watching import Lines
 from grokscope.outputs import write_table
 from grokscope.store import Store
 
@@ -53,7 +52,7 @@ def main() -> None:
     if not arguments.only:
         (HERE / "README.md").write_text(index(entries), encoding="utf-8")
         chosen = [(claim, evidence_at[best_scale(claim.needs, scales, store)]) for claim in CLAIMS.values()]
-        findings = examine_all(chosen, Lines())
+        findings = examine_all(chosen)
         (HERE.parent / "claims.md").write_text(findings.to_markdown(), encoding="utf-8")
 
 

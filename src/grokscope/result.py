@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
-from grokscope.measure import NeuronSpectra, Row, measure_network, neuron_spectra
+from grokscope.measure import COLUMNS, NeuronSpectra, Row, measure_network, neuron_spectra
 from grokscope.models import Weights, analytic_weights
 from grokscope.phases import Phase, classify
 from grokscope.spec import RunSpec
@@ -146,8 +146,8 @@ class RunResult:
 
     def to_columns(self) -> dict[str, list[object]]:
         """The curve, column by column."""
-        names = [field.name for field in fields(Measurement)]
-        return {name: [getattr(row, name) for row in self.curve] for name in names}
+        names = list(self.curve[0]) if self.curve else list(COLUMNS)
+        return {name: [row[name] for row in self.curve] for name in names}
 
     def to_pandas(self) -> "pd.DataFrame":
         """The curve: one row for each measured step."""

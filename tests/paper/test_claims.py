@@ -9,10 +9,9 @@ from grokscope.experiments.claim import Claim, Verdict, examine
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.gathering import gather, plan_work
-from grokscope.experiments.running import Running
 from grokscope.experiments.scale import QUICK, Amount
-from grokscope.experiments.watching import Lines
 from grokscope.store import Store
+from grokscope.sweeps import Running
 
 pytestmark = [pytest.mark.verify, pytest.mark.timeout(3 * 3600)]
 
@@ -26,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def with_runs(store: Store, *, figures: list[Experiment] | None = None, claims: list[Claim] | None = None) -> Store:
-    return gather(plan_work(figures or [], claims or [], Amount("quick"), Running(workers=1), store.path), Lines())
+    return gather(plan_work(figures or [], claims or [], Amount("quick"), Running(workers=1), store.path))
 
 
 @pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable])

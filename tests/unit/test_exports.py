@@ -3,7 +3,6 @@
 import base64
 import math
 import sys
-from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +70,7 @@ def test_a_curve_as_a_table(tiny: gs.RunSpec) -> None:
     result = gs.run(tiny)
     frame = result.to_pandas()
     assert list(frame["step"]) == [row.step for row in result.curve]
-    assert frame.to_dict("records") == [asdict(row) for row in result.curve]
+    assert frame.to_dict("records") == [dict(row) for row in result.curve]
 
 
 # ---- diagrams -------------------------------------------------------------------------------------------------------
@@ -131,11 +130,12 @@ def test_a_diagram_of_one_axis(tiny: gs.RunSpec) -> None:
 @pytest.fixture(scope="module")
 def periodic() -> dict[str, npt.NDArray[np.float32]]:
     """The analytic network, with one neuron removed."""
-    return gs.pruned(gs.analytic_weights(modulus=11, width=60), [7])
+    return gs.pruned(gs.MLP(width=60), gs.analytic_weights(modulus=11, width=60), [7])
 
 
 def test_neurons_show_their_spectra(periodic: dict[str, npt.NDArray[np.float32]]) -> None:
-    spectra = gs.neuron_spectra(periodic)
+    spectra = gs.neuron_spectra(gs.MLP(width=60), periodic, gs.TaskSpec(modulus=11))
+    assert spectra is not None
     frame = spectra.to_pandas()
     assert list(frame["neuron"]) == list(range(60))
     assert list(np.flatnonzero(frame["dead"])) == [7]
@@ -146,7 +146,7 @@ def test_neurons_show_their_spectra(periodic: dict[str, npt.NDArray[np.float32]]
 
 
 def test_neurons_show_their_waves(periodic: dict[str, npt.NDArray[np.float32]]) -> None:
-    waves = gs.neuron_waves(periodic)
+    waves = gs.neuron_waves(gs.MLP(width=60), periodic, gs.TaskSpec(modulus=11))
     frame = waves.to_pandas()
     alive = frame[~frame["dead"]]
     assert (alive["frequency"] == alive["frequency_w"]).all()

@@ -1,19 +1,22 @@
 """Which runs figures and claims ask for, at which scale, and how doing them can be stopped."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+import signal
 from pathlib import Path
+from typing import Self
 
 import pytest
 from tests.synthetic import fill
 
+from grokscope.cli.gathering import running_from
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.gathering import StoppedError, gather, jobs, plan_work
-from grokscope.experiments.running import Running
-from grokscope.experiments.scale import PAPER, QUICK, TINY, Amount, parse_grid
-from grokscope.experiments.watching import Lines
+from grokscope.experiments.scale import PAPER, QUICK, TINY, Amount
 from grokscope.store import Store
+from grokscope.sweeps import Running
+from grokscope.sweeps.bars import RunsProgress
+from grokscope.sweeps.plan import parse_grid
 
 
 def test_every_figure_and_claim_has_the_best_scale_that_is_complete_for_it(tmp_path: Path) -> None:
@@ -39,26 +42,24 @@ def test_what_is_in_the_store_is_not_to_do(tmp_path: Path) -> None:
     assert (after.done, after.to_do, after.seconds, after.size) == (3, 0, 0, 0)
 
 
-class Impatient(Lines):
-    """Asks everything to stop at once."""
+def test_work_that_is_asked_to_stop_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = plan_work([EXPERIMENTS["fig06"]], [], Amount("tiny"), Running(workers=0), tmp_path)
 
-    @contextmanager
-    def stopping(self) -> Iterator[Callable[[], bool]]:
-        yield lambda: True
+    class ImpatientProgress(RunsProgress):
+        def __enter__(self) -> Self:
+            os.kill(os.getpid(), signal.SIGINT)  # somebody presses Ctrl-C when the first bar appears
+            return super().__enter__()
 
-
-def test_work_that_is_asked_to_stop_says_so(tmp_path: Path) -> None:
-    work = plan_work([EXPERIMENTS["fig06"]], [], Amount("tiny"), Running(workers=1), tmp_path)
+    monkeypatch.setattr("grokscope.experiments.gathering.RunsProgress", ImpatientProgress)
     with pytest.raises(StoppedError, match="nothing is lost"):
-        gather(work, Impatient())
+        gather(work)
     assert not Store(tmp_path).all()
 
 
-@pytest.mark.parametrize("workers", [0, -1, "many", "1.5"])
-def test_a_number_of_workers_is_one_or_more(workers: int | str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["0", "-1", "many", "1.5"])
+def test_a_number_of_workers_is_one_or_more(workers: str) -> None:
     with pytest.raises(GrokscopeError, match="must be auto or a number of at least 1"):
-        plan_work([EXPERIMENTS["fig01"]], [], Amount("tiny"), Running(workers), tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()
+        running_from(workers, "auto", "cpu")
 
 
 @pytest.mark.parametrize(("text", "grid"), [("5x7", (5, 7)), ("5X7", (5, 7)), ("5×7", (5, 7)), ("1x1", (1, 1))])

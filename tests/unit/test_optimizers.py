@@ -170,7 +170,7 @@ class Amsgrad(AdamW):
     """AdamW that divides by the largest mean square so far, with a number and a moment more."""
 
     moments = (*AdamW.moments, "largest")
-    native = False
+    elementwise = True
     strength: float = 1.0
 
     def descend(self, weight, gradient, moments, step):
@@ -185,7 +185,6 @@ class Amsgrad(AdamW):
 class Plain(AdamW):
     """AdamW under another name."""
 
-    native = False
 
 
 class WholeNorm(Optimizer):
@@ -227,7 +226,7 @@ def test_a_subclass_has_the_moments_it_names(own: str, shape: tuple[int, ...]) -
     """AMSGrad is in torch too, so that all three moments have known values."""
     fields = {"learning_rate": 0.01, "weight_decay": 2.0}
     optimizer = OptimizerSpec(kind=f"{own}:Amsgrad", **fields)
-    assert optimizer.elementwise  # as AdamW is
+    assert optimizer.updates_together()
     assert optimizer.moments == ("first_moment", "second_moment", "largest")
     weight, gradients = problem(shape)
     expected, state = by_torch("adamw", fields, weight, gradients, amsgrad=True)

@@ -14,9 +14,9 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
-    Terminal,
     describe_work,
     ending_when_stopped,
+    running_from,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -29,7 +29,6 @@ from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Finding
 from grokscope.experiments.gathering import plan_work
 from grokscope.experiments.reproduction import check_claims
-from grokscope.experiments.running import Running
 from grokscope.experiments.scale import Amount
 from grokscope.experiments.verdicts import Findings, check_ledger_path
 
@@ -79,13 +78,13 @@ def claims(
     chosen = claims_called(names)
     for path in ledgers:
         check_ledger_path(path)
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    amount, running = Amount(scale, grid, seeds, refine), running_from(workers, engine, device)
     work = plan_work([], chosen, amount, running, store)
     if dry_run:
         describe_work(work)
         return
     with ending_when_stopped():
-        findings = check_claims(work, Terminal(), ledgers, run=not no_run)
+        findings = check_claims(work, ledgers, run=not no_run)
     if as_json:
         typer.echo(findings.to_json())
     else:

@@ -8,15 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from grokscope.cli.gathering import Terminal, ending_when_stopped
+from grokscope.cli.gathering import ending_when_stopped
 from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.evidence import missing_networks
 from grokscope.experiments.gathering import Work, gather
-from grokscope.experiments.running import Running
 from grokscope.experiments.scale import Amount
 from grokscope.result import RunResult
 from grokscope.store import Store
+from grokscope.sweeps.running import Running, check_engines
 
 
 def demo(
@@ -33,14 +33,13 @@ def demo(
 
     check_figure_path(out)
     specs, running = tuple(fig01.specs()), Running(engine=engine)
-    for spec in specs:
-        running.check(spec)
+    check_engines(running, specs)
     started = time.perf_counter()
     missing = missing_networks(Store(store), specs)
     if len(missing) < len(specs):
         note(f"{len(specs) - len(missing)} of {len(specs)} runs are in the store {store} already.")
     with ending_when_stopped():
-        opened = gather(Work((), (), specs, (), Amount("paper"), running, store), Terminal())
+        opened = gather(Work((), (), specs, (), Amount("paper"), running, store))
     if failed := missing_networks(opened, specs):
         raise GrokscopeError(f"{len(failed)} of the networks could not be trained: `grokscope status` has the details")
     ordered = [opened.load(spec.run_id) for spec in specs]

@@ -7,7 +7,6 @@ import typer
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, write_outputs
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
-from grokscope.cli.progress import RunsProgress
 from grokscope.cli.values import print_json
 from grokscope.engines import resolve_engine
 from grokscope.errors import EngineError, GrokscopeError
@@ -15,6 +14,7 @@ from grokscope.measure import Ledger, LedgerRecorder, training_events
 from grokscope.measure.ledger import NEVER
 from grokscope.result import RunResult, row_to_dict
 from grokscope.store import Store
+from grokscope.sweeps.bars import RunsProgress
 from grokscope.training import execute
 
 

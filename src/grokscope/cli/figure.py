@@ -15,9 +15,9 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
-    Terminal,
     describe_work,
     ending_when_stopped,
+    running_from,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -30,8 +30,8 @@ from grokscope.cli.options import (
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.gathering import plan_work
 from grokscope.experiments.reproduction import DEFAULT_OUT, make
-from grokscope.experiments.running import Running
 from grokscope.experiments.scale import Amount
+from grokscope.sweeps import Running
 
 if TYPE_CHECKING:
     from grokscope.experiments.claim import Claim
@@ -100,7 +100,7 @@ def figure(
     """
     from grokscope.experiments.catalogue import experiments_called
 
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    amount, running = Amount(scale, grid, seeds, refine), running_from(workers, engine, device)
     _make(experiments_called(names), [], amount, running, store, out, dry_run=dry_run)
 
 
@@ -130,7 +130,7 @@ def reproduce(
     from grokscope.experiments.catalogue import claims_about, experiments_called
 
     chosen = experiments_called(what, all_allowed=True)
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    amount, running = Amount(scale, grid, seeds, refine), running_from(workers, engine, device)
     _make(chosen, claims_about(chosen), amount, running, store, out, dry_run=dry_run)
 
 
@@ -149,7 +149,7 @@ def _make(
         describe_work(work)
         return
     with ending_when_stopped():
-        made = make(work, Terminal(), out)
+        made = make(work, out, on_saved=lambda picture: typer.echo(f"Figure: {picture}"))
     if claims:
         print_findings(made.findings)
     if made.not_drawn:

@@ -1,26 +1,17 @@
 """What `figure`, `reproduce` and `claims` share: their options, and the display of long work in a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from grokscope.cli.options import note
-from grokscope.cli.progress import RunsProgress
-from grokscope.cli.running import FEWER_WITH_REFINE
+from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
 from grokscope.experiments.gathering import StoppedError, Work, jobs
-from grokscope.experiments.watching import Display
-from grokscope.spec import RunSpec
-from grokscope.store import CellOutcome
-from grokscope.sweeps import Failed, Finished, Measured
-from grokscope.sweeps.display import SweepDisplay, duration
-from grokscope.sweeps.messages import Progress
-from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.stopping import stop_on_request
+from grokscope.sweeps.display import duration
+from grokscope.sweeps.running import Running, sweep_engine
 
 _HOW_MUCH = "How much"
 ScaleOption = Annotated[
@@ -47,6 +38,11 @@ RefineOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run, and how long it takes.")]
 
 
+def running_from(workers: str, engine: str, device: str) -> Running:
+    """How to run, from what the command line says."""
+    return Running(workers=worker_count(workers, sweep_engine(engine, device)), engine=engine, device=device)
+
+
 def describe_work(work: Work) -> None:
     """Print what would be run, and how long it would take."""
     total = size = 0.0
@@ -64,56 +60,6 @@ def describe_work(work: Work) -> None:
     typer.echo(f"In all about {duration(total)} with {work.running.processes} workers, and {size / 1e6:.3g} MB")
     if work.amount.refine and any(job.diagram and job.to_do + job.shared for job in found):
         typer.echo(FEWER_WITH_REFINE)
-
-
-class Terminal:
-    """Watches long work for the person at the terminal: bars and diagrams that fill in, or lines in a log."""
-
-    def say(self, message: str) -> None:
-        """On standard error."""
-        note(message)
-
-    def saved(self, path: Path) -> None:
-        """On standard output."""
-        typer.echo(f"Figure: {path}")
-
-    def checking(self, claim_id: str, place: int, count: int) -> None:
-        """Only where somebody waits."""
-        if Console(stderr=True).is_terminal:
-            note(f"Checking {claim_id} ({place} of {count})")
-
-    @contextmanager
-    def networks(self, specs: Sequence[RunSpec], names: Sequence[str]) -> Iterator[Display]:
-        """A bar for each."""
-        with RunsProgress(list(specs), list(names)) as progress:
-            yield _Bars(progress)
-
-    def diagram(
-        self, plan: Plan, specs: Sequence[RunSpec], cells: Sequence[CellOutcome]
-    ) -> AbstractContextManager[Display]:
-        """The diagram as it fills in."""
-        return SweepDisplay(plan, specs, cells)
-
-    def stopping(self) -> AbstractContextManager[Callable[[], bool]]:
-        """At the first Ctrl-C."""
-        return stop_on_request()
-
-
-class _Bars:
-    def __init__(self, progress: RunsProgress) -> None:
-        self._progress = progress
-
-    def expect(self, places: Sequence[int]) -> None:
-        """The bars are there already."""
-
-    def update(self, event: Progress) -> None:
-        match event:
-            case Measured(index, measurement):
-                self._progress.update(index, measurement)
-            case Finished(index, phase, seconds):
-                self._progress.finish(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
-            case Failed(index, error):
-                self._progress.finish(index, f"FAILED: {error}")
 
 
 @contextmanager

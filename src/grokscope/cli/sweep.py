@@ -16,6 +16,7 @@ from grokscope.cli.options import (
     store_flag,
 )
 from grokscope.cli.running import FEWER_WITH_REFINE, record_sweep, worker_count
+from grokscope.cli.values import assignments
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeping import find_plan

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
-from grokscope.cli.progress import RunsProgress
 from grokscope.cli.values import assignments
 from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError
 from grokscope.spec import RunSpec, field_of
 from grokscope.store import Store
 from grokscope.sweeps import Finished, Measured, Running, Waiting, run_with
+from grokscope.sweeps.bars import RunsProgress
 from grokscope.sweeps.stopping import stop_on_request
 
 _RUNNING = "Running"

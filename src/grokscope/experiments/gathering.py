@@ -2,12 +2,11 @@
 
 work = plan_work([EXPERIMENTS["fig06"]], [], Amount("tiny"), Running(), Path("grokscope-runs"))
 sum(job.seconds for job in jobs(work))
-store = gather(work, Lines())
+store = gather(work)
 """
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grokscope.errors import GrokscopeError
@@ -22,15 +21,17 @@ from grokscope.experiments.evidence import (
     together,
 )
 from grokscope.experiments.experiment import Experiment
-from grokscope.experiments.running import Running
 from grokscope.experiments.scale import Amount, Scale
-from grokscope.experiments.watching import Watcher
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweeps import run_all
-from grokscope.sweeps.diagram import wanted_places
+from grokscope.sweeps import Running, run_with
+from grokscope.sweeps.bars import RunsProgress
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
+from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.running import check_engines
+from grokscope.sweeps.stopping import stop_on_request
+from grokscope.sweeps.sweep import Sweep
 
 
 class StoppedError(GrokscopeError):
@@ -69,10 +70,7 @@ def plan_work(
     needed = [(experiment.needs(scale), scale) for experiment, scale in drawn]
     needed += [(claim.needs(scale), scale) for claim, scale in checked]
     specs, plans = together(needed)
-    models = {spec.model: spec for spec in [*specs, *(spec for plan in plans for spec in plan.specs())]}
-    for spec in models.values():
-        running.check(spec)
-    _ = running.processes  # refuses a number that is none
+    check_engines(running, [*specs, *(spec for plan in plans for spec in plan.specs())])
     return Work(drawn, checked, tuple(specs), tuple(plans), amount, running, store)
 
 
@@ -125,85 +123,43 @@ def open_if_there(path: Path) -> Store | None:
     return Store(path, create=False) if (path / "index.sqlite").exists() else None
 
 
-def gather(work: Work, watcher: Watcher) -> Store:
-    """Do the runs that the store lacks, single networks first, then one diagram after another; the store."""
+def gather(work: Work) -> Store:
+    """Do the runs that the store lacks, single networks first, then one diagram after another; the store.
+
+    Shows how it goes. The first Ctrl-C saves where the runs under way stand and raises StoppedError.
+    """
     store = Store(work.store)
-    with watcher.stopping() as should_stop:
-        if missing := missing_networks(store, work.specs):
-            _run_networks(missing, store, work.running, watcher, should_stop)
-        for place, plan in enumerate(work.plans, start=1):
-            title = f"{plan.name}, diagram {place} of {len(work.plans)}"
-            _run_diagram(plan, title, store, work, watcher, should_stop)
+    if missing := missing_networks(store, work.specs):
+        _run_networks(missing, store, work.running)
+    for place, plan in enumerate(work.plans, start=1):
+        _run_diagram(plan, f"{plan.name}, diagram {place} of {len(work.plans)}", store, work)
     return store
 
 
-def _run_networks(
-    specs: Sequence[RunSpec], store: Store, running: Running, watcher: Watcher, should_stop: Callable[[], bool]
-) -> None:
-    watcher.say(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
+def _run_networks(specs: Sequence[RunSpec], store: Store, running: Running) -> None:
+    note(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
     names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
-    with watcher.networks(specs, names) as display:
-        display.expect(range(len(specs)))
-        for event in run_all(
-            specs,
-            store.path,
-            workers=running.processes,
-            engine=running.engine_used,
-            device=running.device,
-            weights=True,
-            should_stop=should_stop,
-        ):
-            display.update(event)
-    _end_if(should_stop())
+    with stop_on_request() as should_stop, RunsProgress(list(specs), names) as progress:
+        for event in run_with(replace(running, weights=True), specs, store.path, should_stop=should_stop):
+            progress.show(event)
+        _end_if(should_stop())
 
 
-def _run_diagram(
-    plan: Plan, title: str, store: Store, work: Work, watcher: Watcher, should_stop: Callable[[], bool]
-) -> None:
+def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
     if work.amount.best and not missing_places(store, plan):
         return
+    # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
+    before = any(sweep.refined for sweep in store.sweeps() if sweep.name == plan.name)
     specs, refine = list(plan.specs()), work.amount.refine
-    _record(plan, specs, store, watcher, refine=refine)
-    store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
-    if not cells_to_run(store, plan, inferring=refine):
-        return
-    watcher.say(title)
-    run_ids = [spec.run_id for spec in specs]  # not the name's: another command may give that to another sweep
-    cells = store.outcomes(run_ids)
-    with watcher.diagram(plan, specs, cells) as display:
-
-        def batches() -> Iterator[Sequence[int]]:
-            missing = {cell.run_id: cell.place for cell in reversed(cells) if cell.outcome is None}  # each run once
-            places = wanted_places(plan, cells) if refine else sorted(missing.values())
-            while places:
-                display.expect(places)
-                yield places
-                places = wanted_places(plan, store.outcomes(run_ids)) if refine else []
-
-        for event in run_all(
-            specs,
-            store.path,
-            workers=work.running.processes,
-            engine=work.running.engine_used,
-            device=work.running.device,
-            batches=batches(),
-            should_stop=should_stop,
-        ):
-            display.update(event)
-    _end_if(should_stop())
-
-
-def _record(plan: Plan, specs: Sequence[RunSpec], store: Store, watcher: Watcher, *, refine: bool) -> None:
-    """Record which runs make up the sweep of this name; say so if the name meant others until now."""
-    before = next((sweep for sweep in store.sweeps() if sweep.name == plan.name), None)
-    if before and before.definition != json.loads(json.dumps(plan.to_dict())):
-        watcher.say(
+    if Sweep(plan, store, specs=specs, refined=refine or before).record():
+        note(
             f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
             "another --store keeps both."
         )
-    # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
-    refined = refine or (before is not None and before.refined)
-    store.record_sweep(plan.name, plan.to_dict(), (spec.run_id for spec in specs), refined=refined)
+    store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
+    if cells_to_run(store, plan, inferring=refine):
+        note(title)
+        _end_if(Sweep(plan, store, specs=specs, refined=refine).show(work.running))
 
 
 def _end_if(stopped: bool) -> None:

@@ -7,7 +7,8 @@
 Runs that the store does not have are done first. Ctrl-C is safe: the same call goes on.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,12 +19,12 @@ from grokscope.experiments.claim import Claim, examine
 from grokscope.experiments.evidence import DivergedError, Evidence
 from grokscope.experiments.experiment import ENDINGS, Drawing, Experiment
 from grokscope.experiments.gathering import Work, gather, open_if_there, plan_work
-from grokscope.experiments.running import AUTO, Running
 from grokscope.experiments.scale import Amount, Scale
 from grokscope.experiments.verdicts import Findings, check_ledger_path
-from grokscope.experiments.watching import Lines, Watcher
 from grokscope.outputs import check_writable
 from grokscope.store import DEFAULT_STORE, Store
+from grokscope.sweeps import Running
+from grokscope.sweeps.notes import note
 
 DEFAULT_OUT = Path("grokscope-figures")
 
@@ -45,8 +46,8 @@ def figure(
     seeds: int | None = None,
     refine: bool = False,
     store: Path | str | Store = DEFAULT_STORE,
-    workers: int | str = AUTO,
-    engine: str = AUTO,
+    workers: int | None = None,
+    engine: str = "auto",
     device: str = "cpu",
     out: Path | str | None = None,
 ) -> Drawing:
@@ -63,8 +64,8 @@ def figure(
     from grokscope.experiments.catalogue import experiments_called
 
     (chosen,) = experiments_called([name])
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
-    made = make(plan_work([chosen], [], amount, running, _path(store)), Lines(), _directory(out))
+    amount, running = Amount(scale, grid, seeds, refine), Running(workers=workers, engine=engine, device=device)
+    made = make(plan_work([chosen], [], amount, running, _path(store)), _directory(out))
     for reason in made.not_drawn.values():
         raise GrokscopeError(f"{chosen.name} was not drawn: {reason}")
     return made.drawings[chosen.name]
@@ -79,8 +80,8 @@ def claims(
     refine: bool = False,
     run: bool = True,
     store: Path | str | Store = DEFAULT_STORE,
-    workers: int | str = AUTO,
-    engine: str = AUTO,
+    workers: int | None = None,
+    engine: str = "auto",
     device: str = "cpu",
     out: Path | str | None = None,
 ) -> Findings:
@@ -101,8 +102,8 @@ def claims(
     ledgers = [] if out is None else [Path(out)]
     for path in ledgers:
         check_ledger_path(path)
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
-    return check_claims(plan_work([], chosen, amount, running, _path(store)), Lines(), ledgers, run=run)
+    amount, running = Amount(scale, grid, seeds, refine), Running(workers=workers, engine=engine, device=device)
+    return check_claims(plan_work([], chosen, amount, running, _path(store)), ledgers, run=run)
 
 
 def reproduce(
@@ -113,8 +114,8 @@ def reproduce(
     seeds: int | None = None,
     refine: bool = False,
     store: Path | str | Store = DEFAULT_STORE,
-    workers: int | str = AUTO,
-    engine: str = AUTO,
+    workers: int | None = None,
+    engine: str = "auto",
     device: str = "cpu",
     out: Path | str = DEFAULT_OUT,
 ) -> Reproduction:
@@ -125,18 +126,24 @@ def reproduce(
     from grokscope.experiments.catalogue import claims_about, experiments_called
 
     chosen = experiments_called([names] if isinstance(names, str) else names, all_allowed=True)
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers, engine, device)
+    amount, running = Amount(scale, grid, seeds, refine), Running(workers=workers, engine=engine, device=device)
     work = plan_work(chosen, claims_about(chosen), amount, running, _path(store))
-    return make(work, Lines(), _directory(out))
+    return make(work, _directory(out))
 
 
-def make(work: Work, watcher: Watcher, out: Path | None = None) -> Reproduction:
-    """Do the missing runs, draw the figures and check the claims. Each file is written as soon as it is ready."""
+def _say_where(picture: Path) -> None:
+    note(f"Figure: {picture}")
+
+
+def make(work: Work, out: Path | None = None, on_saved: Callable[[Path], None] = _say_where) -> Reproduction:
+    """Do the missing runs, draw the figures and check the claims. Each file is written as soon as it is ready, and
+    `on_saved` hears of every picture.
+    """
     ledgers = [out / "claims.md", out / "claims.json"] if out and work.claims else []
     if out:
         pictures = [out / f"{experiment.name}{ending}" for experiment, _ in work.figures for ending in ENDINGS]
         check_writable([*pictures, *ledgers])
-    store = gather(work, watcher)
+    store = gather(work)
     evidence = _by_scale(store, (*work.figures, *work.claims))
     drawings: dict[str, Drawing] = {}
     not_drawn: dict[str, str] = {}
@@ -147,20 +154,20 @@ def make(work: Work, watcher: Watcher, out: Path | None = None) -> Reproduction:
             not_drawn[experiment.name] = str(error)
             continue
         if out:
-            watcher.saved(drawing.save(out))
-    findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims], watcher)
-    _write(findings, ledgers, watcher)
+            on_saved(drawing.save(out))
+    findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims])
+    _write(findings, ledgers)
     return Reproduction(drawings, not_drawn, findings)
 
 
-def check_claims(work: Work, watcher: Watcher, ledgers: Sequence[Path] = (), *, run: bool = True) -> Findings:
+def check_claims(work: Work, ledgers: Sequence[Path] = (), *, run: bool = True) -> Findings:
     """Check the claims alone; with run=False, from what the store has."""
     check_writable(ledgers)
     with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
-        store = gather(work, watcher) if run else open_if_there(work.store) or Store(nothing)
+        store = gather(work) if run else open_if_there(work.store) or Store(nothing)
         evidence = _by_scale(store, work.claims)
-        findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims], watcher)
-    _write(findings, ledgers, watcher)
+        findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims])
+    _write(findings, ledgers)
     return findings
 
 
@@ -179,11 +186,12 @@ def draw(experiment: Experiment, evidence: Evidence) -> Drawing:
     return replace(experiment.drawing(evidence), name=experiment.name, caption=caption(experiment, evidence, made_with))
 
 
-def examine_all(chosen: Sequence[tuple[Claim, Evidence]], watcher: Watcher) -> Findings:
+def examine_all(chosen: Sequence[tuple[Claim, Evidence]]) -> Findings:
     """Measure each claim on its evidence."""
     findings = []
     for place, (claim, evidence) in enumerate(chosen, start=1):
-        watcher.checking(claim.id, place, len(chosen))
+        if sys.stderr.isatty():  # only where somebody waits
+            note(f"Checking {claim.id} ({place} of {len(chosen)})")
         findings.append(examine(claim, evidence))
     return Findings(tuple(findings))
 
@@ -193,9 +201,9 @@ def _by_scale(store: Store, chosen: Sequence[tuple[object, Scale]]) -> dict[Scal
     return {scale: Evidence(store, scale) for scale in {scale for _, scale in chosen}}
 
 
-def _write(findings: Findings, ledgers: Sequence[Path], watcher: Watcher) -> None:
+def _write(findings: Findings, ledgers: Sequence[Path]) -> None:
     for path in ledgers:
-        watcher.say(f"Ledger: {findings.save(path)}")
+        note(f"Ledger: {findings.save(path)}")
 
 
 def _path(store: Path | str | Store) -> Path:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import GRID, SEED, Axis, Plan
+from grokscope.sweeps.plan import GRID, SEED, Axis, Plan, parse_grid
 
 PAPER_WIDTH = 500
 _SIZES = (  # the fields that a smaller scale reduces, where a spec has them
@@ -211,18 +211,6 @@ def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:
     if grid is not None:
         scale = replace(scale, grid=parse_grid(grid, least=2))
     return scale if seeds is None else replace(scale, seeds=seeds, line_seeds=seeds)
-
-
-def parse_grid(text: str, *, least: int = 1) -> tuple[int, int]:
-    """How many data fractions and how many corruptions.
-
-    >>> parse_grid("17x19")
-    (17, 19)
-    """
-    counts = text.lower().replace("×", "x").split("x")
-    if len(counts) != 2 or not all(count.isdecimal() and int(count) >= least for count in counts):
-        raise GrokscopeError(f"--grid = {text!r} is not allowed: must be two numbers of at least {least}, such as 5x5")
-    return int(counts[0]), int(counts[1])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronSpectra, NeuronWaves
-from grokscope.plots.files import INPUT_COLOR, STYLE
+from grokscope.plots.files import STYLE
+from grokscope.plots.palette import BAR_EDGE, INPUT_COLOR
 
 _IPR_BINS = np.linspace(0, 1, 41).tolist()
 
@@ -46,7 +47,7 @@ def _draw_power(axes: Axes, waves: NeuronWaves) -> None:
 
 def _draw_iprs(axes: Axes, spectra: NeuronSpectra) -> None:
     live = spectra.neuron_ipr[~spectra.dead]
-    axes.hist(live, _IPR_BINS, color=INPUT_COLOR, edgecolor="#1a5276")
+    axes.hist(live, _IPR_BINS, color=INPUT_COLOR, edgecolor=BAR_EDGE)
     dead = f", {int(spectra.dead.sum())} dead" if spectra.dead.any() else ""
     axes.set(title=f"{len(live)} neurons{dead}", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))

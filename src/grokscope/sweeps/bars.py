@@ -7,9 +7,11 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from grokscope.cli.options import note
 from grokscope.measure import Row
 from grokscope.spec import RunSpec
+from grokscope.sweeps.messages import Expected, Failed, Finished, Measured
+from grokscope.sweeps.messages import Progress as Event
+from grokscope.sweeps.notes import note
 
 _LOG_LINES = 10  # per run, without a terminal
 _MANY = 8  # with more runs, only those under way have a bar, and a log has a line only when a run ends
@@ -44,6 +46,16 @@ class RunsProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bars.stop()
+
+    def show(self, event: Event | Expected) -> None:
+        """Show what a worker reports."""
+        match event:
+            case Measured(index, measurement):
+                self.update(index, measurement)
+            case Finished(index, phase, seconds):
+                self.finish(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
+            case Failed(index, error):
+                self.finish(index, f"FAILED: {error}")
 
     def update(self, index: int, row: Row) -> None:
         """Show the newest measurement of a run."""
