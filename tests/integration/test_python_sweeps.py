@@ -75,6 +75,16 @@ def test_plans_names_and_files(tiny: gs.RunSpec, tmp_path: Path) -> None:
     assert (paper.plan.name, paper.plan.size) == ("small", 16)
 
 
+def test_another_sweep_of_the_same_name_is_announced(
+    tiny: gs.RunSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for values in ([0, 1], [0, 1], [2]):
+        gs.sweep({"training.seed": values}, base=tiny, name="mine", store=tmp_path, workers=0)
+    assert capsys.readouterr().err.count("The store had another sweep mine.") == 1
+    assert len(gs.Store(tmp_path).cells("mine")) == 1
+    assert len(gs.Store(tmp_path).all()) == 3
+
+
 def test_bad_input_is_refused_before_anything_is_made(tiny: gs.RunSpec, tmp_path: Path) -> None:
     store = tmp_path / "runs"
     for what, options, message in (
