@@ -179,7 +179,7 @@ def _cell_columns(cell: Cell) -> dict[str, object]:
 
 
 def _dimension(axis: Axis) -> str:
-    """A field's name, or of fields that change together all of them, each of which is then a coordinate."""
+    """The field's name, or the names of all fields that change together; each of those is a coordinate."""
     return " and ".join(axis.fields)
 
 
