@@ -19,7 +19,7 @@ from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running, check_engines
 from grokscope.sweeps.sweep import Sweep
 
-Axes = Mapping[Any, Iterable[object]]  # by a field or a tuple of fields; a mapping of str alone is no mapping of both
+Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
 
 
 def sweep(
