@@ -14,11 +14,12 @@ from grokscope.errors import GrokscopeError, SpecError, did_you_mean
 from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store
 from grokscope.sweeps.diagram import PhaseDiagram
+from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running, check_engines
 from grokscope.sweeps.sweep import Sweep
 
-Axes = Mapping[Any, Iterable[object]]  # by a field or a tuple of fields; a mapping of str alone is no mapping of both
+Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
 
 
 def sweep(
@@ -62,10 +63,11 @@ def sweep(
     specs = list(plan.specs())
     check_engines(running, specs)
     started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refine)
-    started.record()
+    if started.record() and progress:
+        note(f"The store had another sweep {plan.name}. Its runs stay, and the name now means this one.")
     if retry_failed:
         started.store.forget_failures(plan.name)
-    if started.show(running, limit=limit, progress=progress):
+    if started.carry_out(running, limit=limit, progress=progress):
         raise KeyboardInterrupt
     return started.diagram()
 

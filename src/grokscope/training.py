@@ -43,11 +43,11 @@ def execute(
 ) -> RunResult:
     """Train the network that `spec` describes, measure it on the way, and name its phase.
 
-    `on_measurement` sees every row of the curve when it is taken, and with it the spectra of all neurons, of which
-    the result keeps only the last. `on_evaluation` sees the step and what the network says about each example of the
-    training and the test set, of which a row has only means. `on_pause` is called several times a second, unless a
-    single step takes longer, with a function that makes a checkpoint. `start` continues from one, to the same result
-    as without the interruption; a checkpoint of another engine, which rounds differently, is not used.
+    `on_measurement` gets every row of the curve when it is taken, with the spectra of all neurons; the result keeps
+    only the last spectra. `on_evaluation` gets the step and what the network says about each example of the training
+    and the test set; a row has only their means. `on_pause` is called several times a second, unless a single step
+    takes longer, with a function that makes a checkpoint. `start` continues from a checkpoint, to the same result as
+    without the interruption; one of another engine, which rounds differently, is not used.
     """
     group = RunGroup([Job(spec.resolved(), start, on_measurement, on_evaluation)], engine=engine, device=device)
     for _ in group.train():
@@ -59,7 +59,7 @@ def execute(
 
 @dataclass(frozen=True)
 class Job:
-    """One run to execute, where it goes on, and who looks on."""
+    """One run to execute: its spec, the checkpoint it continues from, and callbacks."""
 
     spec: RunSpec
     start: Checkpoint | None = None
@@ -155,7 +155,7 @@ class _Record:
     def measure(
         self, step: int, train_loss: float, weights: Weights, train_set: Evaluation, test_set: Evaluation
     ) -> None:
-        """Add a row to the curve, and show it to who looks on."""
+        """Add a row to the curve, and pass it to the callbacks."""
         if self._job.on_evaluation is not None:
             self._job.on_evaluation(step, train_set, test_set)
         moment = Moment(step, train_loss, self.spec.model, weights, train_set, test_set, self.dataset)

@@ -75,13 +75,25 @@ def test_plans_names_and_files(tiny: gs.RunSpec, tmp_path: Path) -> None:
     assert (paper.plan.name, paper.plan.size) == ("small", 16)
 
 
+def test_another_sweep_of_the_same_name_is_announced(
+    tiny: gs.RunSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for values in ([0, 1], [0, 1], [2]):
+        gs.sweep({"training.seed": values}, base=tiny, name="mine", store=tmp_path, workers=0)
+    assert capsys.readouterr().err.count("The store had another sweep mine.") == 1
+    assert len(gs.Store(tmp_path).cells("mine")) == 1
+    assert len(gs.Store(tmp_path).all()) == 3
+
+
 def test_bad_input_is_refused_before_anything_is_made(tiny: gs.RunSpec, tmp_path: Path) -> None:
     store = tmp_path / "runs"
     for what, options, message in (
         ("fig3", {}, "there is no sweep 'fig3'"),
         ({"task.corruptio": [1]}, {}, "did you mean 'corruption'"),
         ({"task.corruption": "0.3"}, {}, "must be a list of values"),
-        ({("model.width", "training.seed"): [(8,)]}, {}, "needs 2 values"),
+        ({("model.width", "training.seed"): [(8,)]}, {}, "needs 2 values at every point, not"),
+        ({("model.width", "training.seed"): [8, 16]}, {}, "needs 2 values at every point, not 8"),
+        ({5: [1]}, {}, "5 is no axis"),
         ({"task.corruption": [2]}, {}, "task.corruption = 2"),
         ({}, {}, "has no axes"),
         (AXES, {"engine": "warp"}, "engine = 'warp' is not allowed"),

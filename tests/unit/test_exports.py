@@ -3,6 +3,7 @@
 import base64
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,14 @@ def test_a_run_that_diverged_shows_itself_too(tiny: gs.RunSpec, steps: int) -> N
     assert "Diverged" in result._repr_html_()
 
 
+def test_a_run_that_was_never_measured(tiny: gs.RunSpec) -> None:
+    nothing = replace(gs.run(tiny), curve=(), neurons=None, phase=None, status="diverged", diverged_step=1)
+    assert repr(nothing) == f"<RunResult {nothing.run_id}: Diverged>"
+    assert "step 1 is not a finite number" in nothing._repr_html_()
+    assert len(nothing.to_pandas()) == 0
+    assert "test_accuracy" in nothing.to_pandas()
+
+
 def test_a_curve_as_a_table(tiny: gs.RunSpec) -> None:
     result = gs.run(tiny)
     frame = result.to_pandas()
@@ -82,6 +91,15 @@ def test_a_diagram_shows_itself(diagram: gs.PhaseDiagram) -> None:
     html = diagram._repr_html_()
     assert PLAN.name in html
     assert png_in(html).startswith(b"\x89PNG")
+
+
+def test_a_diagram_that_is_too_large_for_a_picture_says_so() -> None:
+    plan = gs.Plan.over({"task.data_fraction": [0.5], "task.corruption": [0], "model.width": range(1, 60)})
+    html = assemble(
+        plan, [CellOutcome(i, f"{i:016x}", None, None, None) for i in range(59)], refined=False
+    )._repr_html_()
+    assert "59 panels" in html
+    assert "at most 48" in html
 
 
 def test_a_diagram_as_a_table(diagram: gs.PhaseDiagram) -> None:

@@ -41,4 +41,4 @@ def run_plan(
 ) -> bool:
     """Do the runs that are missing, or of a refined sweep those that are wanted; whether it was asked to stop."""
     running = Running(workers=workers, engine=engine, device=device)
-    return Sweep(plan, store, specs=specs, refined=refined).show(running)
+    return Sweep(plan, store, specs=specs, refined=refined).carry_out(running)

@@ -97,7 +97,7 @@ def sweep(
     record_sweep(started, "--name keeps both")
     if retry_failed:
         note(f"{started.store.forget_failures(plan.name)} failed runs will be tried again.")
-    stopped = started.show(running, limit=limit)
+    stopped = started.carry_out(running, limit=limit)
     _conclude(started, stopped=stopped)
 
 

@@ -117,7 +117,7 @@ def train(
         str | None, _flag("training.seeding", "From the seed, or the authors' split, labels and initial weights")
     ] = None,
     measure_every: Annotated[
-        str | None, _flag("training.measure_every", "Measure at steps 1-10, then every so many")
+        str | None, _flag("training.measure_every", "Measure at steps 1-10, then at every multiple of this")
     ] = None,
     measure: Annotated[
         list[str] | None,

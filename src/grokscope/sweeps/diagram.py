@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.errors import StoreError, did_you_mean
+from grokscope.errors import GrokscopeError, StoreError, did_you_mean
 from grokscope.phases import Phase
 from grokscope.store import CellOutcome, Store, StoredSweep
 from grokscope.sweeps.plan import SEED, Axis, Plan
@@ -100,7 +100,11 @@ class PhaseDiagram:
     def _repr_html_(self) -> str:
         from grokscope.plots.inline import inline_image
 
-        return f"<p><b>{escape(self.plan.name)}</b>, {self.describe()}</p>{inline_image(self.plot())}"
+        words = f"<p><b>{escape(self.plan.name)}</b>, {self.describe()}</p>"
+        try:
+            return words + inline_image(self.plot())
+        except GrokscopeError as error:  # more panels than fit into a picture
+            return f"{words}<p>{escape(str(error))}</p>"
 
     def table(self) -> dict[str, list[object]]:
         """For each cell: its fields, what it shows, the probability of each phase with its interval, and its runs."""
@@ -175,7 +179,7 @@ def _cell_columns(cell: Cell) -> dict[str, object]:
 
 
 def _dimension(axis: Axis) -> str:
-    """A field's name, or of fields that change together all of them, each of which is then a coordinate."""
+    """The field's name, or the names of all fields that change together; each of those is a coordinate."""
     return " and ".join(axis.fields)
 
 

@@ -25,8 +25,8 @@ from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import SEED, Plan
 
 FAILED, RUNNING, MISSING = "failed", "running", "missing"
-LOG_EVERY_RUN_SECONDS = 60.0  # so long a log has a line for every run …
-LOG_SECONDS = 15.0  # … and then one in so many seconds
+LOG_EVERY_RUN_SECONDS = 60.0  # for this long, a log has a line for every run
+LOG_SECONDS = 15.0  # between two lines after that
 _COLORS = {phase.value: phase.color for phase in Phase} | {
     DIVERGED: "#000000",
     FAILED: "#ff00ff",

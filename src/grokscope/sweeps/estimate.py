@@ -79,7 +79,7 @@ def estimated_seconds(specs: Sequence[RunSpec], engine: str, device: str = "cpu"
 
 
 def _spread(specs: Sequence[RunSpec], most: int) -> list[RunSpec]:
-    """At most so many of them. Multiples of the golden ratio spread evenly and never fall into step with an axis."""
+    """At most `most` of them. Multiples of the golden ratio spread evenly and never fall into step with an axis."""
     chosen = {int(len(specs) * (i * 0.6180339887 % 1)) for i in range(min(most, len(specs)))}
     return [specs[index] for index in sorted(chosen)]
 

@@ -15,7 +15,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run took a measurement: the first, the last, and between them not more than a few each second."""
+    """A run took a measurement: the first, the last, and at most a few a second in between."""
 
     index: int
     measurement: Row

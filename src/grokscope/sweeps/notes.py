@@ -1,4 +1,4 @@
-"""Messages to the person who looks on."""
+"""Messages to the person at the terminal."""
 
 import sys
 

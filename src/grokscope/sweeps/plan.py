@@ -128,18 +128,8 @@ class Plan:
 
         Without a name it gets one that the same axes and base always get.
         """
-        made = []
-        for fields, values in axes.items():
-            if isinstance(values, str) or not isinstance(values, Iterable):
-                raise SpecError(f"the axis {fields} must be a list of values, not {values!r}")
-            if isinstance(fields, str):
-                made.append(Axis.over(fields, map(_point, values)))
-                continue
-            points = [tuple(map(_point, point)) for point in values if isinstance(point, Iterable)]
-            if any(len(point) != len(fields) for point in points):
-                raise SpecError(f"every point of the axis {', '.join(fields)} needs {len(fields)} values")
-            made.append(Axis(fields, tuple(points)))
-        plan = cls(name or "unnamed", base or RunSpec(), tuple(made))
+        made = tuple(_axis(fields, values) for fields, values in axes.items())
+        plan = cls(name or "unnamed", base or RunSpec(), made)
         return plan if name else replace(plan, name=f"sweep-{plan.content_hash}")
 
     @property
@@ -285,6 +275,22 @@ class Plan:
             return _plan_from_toml(re.sub(r"[^\w.+-]+", "-", path.stem).strip(".+-") or "sweep", content)
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from None
+
+
+def _axis(fields: object, values: object) -> Axis:
+    """An axis as Python code gives it: a field and its values, or a tuple of fields and tuples of values."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SpecError(f"the axis {fields} must be a list of values, not {values!r}")
+    if isinstance(fields, str):
+        return Axis.over(fields, map(_point, values))
+    if not isinstance(fields, tuple) or not all(isinstance(path, str) for path in fields):
+        raise SpecError(f"{fields!r} is no axis: must be a field such as task.corruption, or a tuple of fields")
+    points = []
+    for point in values:
+        if not isinstance(point, tuple | list) or len(point) != len(fields):
+            raise SpecError(f"the axis {', '.join(fields)} needs {len(fields)} values at every point, not {point!r}")
+        points.append(tuple(map(_point, point)))
+    return Axis(fields, tuple(points))
 
 
 def parse_grid(text: str, least: int = 1) -> tuple[int, int]:

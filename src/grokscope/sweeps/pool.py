@@ -185,11 +185,11 @@ class Pool:
 
 @contextmanager
 def _for_new_processes() -> Iterator[None]:
-    """What a process inherits when it starts: one thread, deaf to signals, and without the user's program.
+    """Prepare what a worker process inherits: one thread, ignored signals, and an empty `__main__`.
 
     Libraries read the variables when they are loaded; more threads than cores only wait for each other. The parent
-    hears signals for all. A spawned process imports the parent's `__main__` again, of which a worker needs nothing,
-    and a script without `if __name__ == "__main__"` would start itself for ever: an empty module takes its place.
+    handles signals for all. A spawned process imports the parent's `__main__` again. Workers need nothing of it, and a
+    script without `if __name__ == "__main__"` would start itself for ever.
     """
     main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in PARENTS_SIGNALS if main}

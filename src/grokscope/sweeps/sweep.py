@@ -8,13 +8,13 @@ sweep.diagram()
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
-from grokscope.sweeps.display import SweepDisplay
 from grokscope.sweeps.local import run_with
 from grokscope.sweeps.messages import Expected, Progress
 from grokscope.sweeps.plan import Plan
@@ -88,18 +88,22 @@ class Sweep:
         }
         return sorted(places.values())
 
-    def show(self, running: Running, *, limit: int | None = None, progress: bool = True) -> bool:
+    def carry_out(self, running: Running, *, limit: int | None = None, progress: bool = True) -> bool:
         """Do what is missing and show how it goes; whether it was interrupted, with nothing lost."""
         with stop_on_request() as should_stop:
             events = self.run(running, limit=limit, should_stop=should_stop)
             if progress:
-                with SweepDisplay(self.plan, self.specs, self.outcomes()) as display:
-                    for event in events:
-                        display.update(event)
+                self._show(events)
             else:
-                for _ in events:
-                    pass
+                deque(events, maxlen=0)
             return should_stop()
+
+    def _show(self, events: Iterable[Progress | Expected]) -> None:
+        from grokscope.sweeps.display import SweepDisplay  # with rich, which worker processes do not need
+
+        with SweepDisplay(self.plan, self.specs, self.outcomes()) as display:
+            for event in events:
+                display.update(event)
 
     def outcomes(self) -> list[CellOutcome]:
         """What became of every cell, in the order of the places."""
