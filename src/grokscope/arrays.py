@@ -1,7 +1,5 @@
 """The arrays that everything is made of."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -9,5 +7,3 @@ Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 ComplexArray = npt.NDArray[np.complex128]
 BoolArray = npt.NDArray[np.bool_]
-
-Table = dict[str, Sequence[object]]  # columns of one length

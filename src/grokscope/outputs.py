@@ -1,15 +1,12 @@
 """Text and tables that are written to files, and whether they can be before hours of work are done for them."""
 
-import csv
-import io
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from grokscope.errors import GrokscopeError
 from grokscope.store.files import write_atomically
-
-Table = dict[str, Sequence[object]]  # columns of one length
+from grokscope.tables import Table, csv_text
 
 
 def check_writable(paths: Iterable[Path]) -> None:
@@ -37,16 +34,3 @@ def write_text(path: Path, text: str) -> Path:
 def write_table(path: Path, columns: Table) -> Path:
     """The columns as CSV; the absolute path."""
     return write_text(path, csv_text(columns))
-
-
-def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
-    r"""A line of names, then one for each row.
-
-    >>> csv_text({"width": [250, 500], "phase": ["Coexistence", "Memorization"]})
-    'width,phase\n250,Coexistence\n500,Memorization\n'
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()

@@ -15,10 +15,10 @@ from grokscope.errors import GrokscopeError
 if TYPE_CHECKING:
     import pandas as pd
 
-Table = Mapping[str, Sequence[object]]
+Table = dict[str, Sequence[object]]  # columns of one length
 
 
-def csv_text(columns: Table) -> str:
+def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
     """A line of names, and a line for each row; what is None is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -27,7 +27,7 @@ def csv_text(columns: Table) -> str:
     return text.getvalue()
 
 
-def data_frame(columns: Table) -> "pd.DataFrame":
+def data_frame(columns: Mapping[str, Sequence[object]]) -> "pd.DataFrame":
     """The same as a table of pandas."""
     return optional_module("pandas").DataFrame(dict(columns))
 

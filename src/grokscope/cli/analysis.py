@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grokscope.errors import GrokscopeError
-from grokscope.outputs import Table as Table
 from grokscope.outputs import write_table
 from grokscope.result import RunResult, analytic_result
 from grokscope.store import Store
+from grokscope.tables import Table as Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

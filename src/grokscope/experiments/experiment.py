@@ -20,7 +20,8 @@ from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import data_frame, rounded
-from grokscope.outputs import Table, write_table, write_text
+from grokscope.outputs import write_table, write_text
+from grokscope.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -159,7 +159,7 @@ def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
     store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
     if cells_to_run(store, plan, inferring=refine):
         note(title)
-        _end_if(Sweep(plan, store, specs=specs, refined=refine).show(work.running))
+        _end_if(Sweep(plan, store, specs=specs, refined=refine).carry_out(work.running))
 
 
 def _end_if(stopped: bool) -> None:

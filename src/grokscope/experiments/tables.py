@@ -7,8 +7,8 @@ from typing import Any
 
 from grokscope.errors import GrokscopeError
 from grokscope.measure import COLUMNS
-from grokscope.outputs import Table
 from grokscope.result import RunResult
+from grokscope.tables import Table
 
 _MEASURED = list(COLUMNS)
 

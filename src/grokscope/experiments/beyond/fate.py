@@ -16,9 +16,9 @@ from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_waves
 from grokscope.measure.detection import auroc
 from grokscope.models import Weights
-from grokscope.outputs import Table
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
+from grokscope.tables import Table
 from grokscope.tasks import waves_of
 
 FloatArray = npt.NDArray[np.float64]

@@ -10,9 +10,9 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.scale import PAPER_WIDTH, Scale
-from grokscope.outputs import Table
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
+from grokscope.tables import Table
 from grokscope.tasks import is_prime
 
 PAPER_MODULUS = 97

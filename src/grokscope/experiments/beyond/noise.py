@@ -10,9 +10,9 @@ from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.curves import final, final_difference
 from grokscope.experiments.scale import Scale
 from grokscope.measure import measure_logits
-from grokscope.outputs import Table
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
+from grokscope.tables import Table
 
 _HALF, _FIFTH = tuple(range(49)), tuple(range(19))  # values of m, of 97
 NOISES: dict[str, dict[str, object]] = {

@@ -11,10 +11,10 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.pruned import LOWEST, curves_by_ipr
 from grokscope.experiments.scale import Scale
-from grokscope.outputs import Table
 from grokscope.phases import HIGH_ACCURACY
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
+from grokscope.tables import Table
 
 PERIODIC = 0.5  # IPR below which a neuron is counted as one that memorises
 VARIED: dict[str, tuple[object, ...]] = {  # one at a time, around the default

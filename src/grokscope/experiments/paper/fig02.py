@@ -21,9 +21,9 @@ from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.trends import largest_fall
 from grokscope.experiments.scale import Scale
 from grokscope.measure import NeuronSpectra, WaveSummary, neuron_spectra, neuron_waves
-from grokscope.outputs import Table
 from grokscope.plots import STYLE
 from grokscope.result import RunResult
+from grokscope.tables import Table
 
 GROKKED = BASE.updated({"task.corruption": 0.0, "optimizer.weight_decay": 5.0})
 # The same run's first steps, in which everything happens, measured often.

@@ -11,9 +11,9 @@ from grokscope.arrays import Int64Array
 from grokscope.experiments.evidence import View
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import PruningCurve, pruning_curves, pruning_orders, random_order
-from grokscope.outputs import Table
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
+from grokscope.tables import Table
 
 LOWEST, HIGHEST = "lowest_ipr", "highest_ipr"
 
