@@ -50,7 +50,7 @@ def test_work_that_is_asked_to_stop_says_so(tmp_path: Path, monkeypatch: pytest.
             os.kill(os.getpid(), signal.SIGINT)  # somebody presses Ctrl-C when the first bar appears
             return super().__enter__()
 
-    monkeypatch.setattr("grokscope.experiments.gathering.RunsProgress", ImpatientProgress)
+    monkeypatch.setattr("grokscope.sweeps.bars.RunsProgress", ImpatientProgress)
     with pytest.raises(StoppedError, match="nothing is lost"):
         gather(work)
     assert not Store(tmp_path).all()

@@ -25,7 +25,6 @@ from grokscope.experiments.scale import Amount, Scale
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps import Running, run_with
-from grokscope.sweeps.bars import RunsProgress
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
@@ -137,6 +136,8 @@ def gather(work: Work) -> Store:
 
 
 def _run_networks(specs: Sequence[RunSpec], store: Store, running: Running) -> None:
+    from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
+
     note(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
     names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
     with stop_on_request() as should_stop, RunsProgress(list(specs), names) as progress:
