@@ -23,7 +23,7 @@ from grokscope import (
     pruned,
     run,
 )
-from grokscope.measure.ablation import (
+from grokscope.measure.ablation.ablation import (
     KEY_IPR,
     kept,
     own_waves,
@@ -32,8 +32,8 @@ from grokscope.measure.ablation import (
     strongest_frequencies,
     with_vectors,
 )
-from grokscope.measure.analytic_family import nearest_member
-from grokscope.measure.progress_measures import excluded_logits, key_components, restricted_logits
+from grokscope.measure.ablation.analytic_family import nearest_member
+from grokscope.measure.ablation.progress_measures import excluded_logits, key_components, restricted_logits
 from grokscope.models import Network, Weights, make_network
 from grokscope.tasks import Operation, modular_waves
 

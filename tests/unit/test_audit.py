@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from grokscope import GrokscopeError, ModelSpec, RunSpec, TaskSpec, analytic_weights, audit_labels, make_dataset, run
-from grokscope.measure.audit import Audit
-from grokscope.measure.suspicion import softmax, softmax_temperature, suspicion
+from grokscope.measure.audit.audit import Audit
+from grokscope.measure.audit.suspicion import softmax, softmax_temperature, suspicion
 from grokscope.models import initial_weights, make_network
 from grokscope.models.module import logits_in_parts, losses_per_example
 from grokscope.result import analytic_result

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.arrays import BoolArray, FloatArray
-from grokscope.measure.detection import auroc, average_precision, flag, precision_recall, r_precision
+from grokscope.measure.audit.detection import auroc, average_precision, flag, precision_recall, r_precision
 
 # Few different values, so that many are equal.
 EXAMPLES = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=25)

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from grokscope import GrokscopeError
-from grokscope.measure.memorising import ipr_valley, pruning_of
+from grokscope.measure.audit.memorising import ipr_valley, pruning_of
 
 # In 64ths, so that different values are not different by rounding only.
 IPRS = st.lists(st.integers(1, 64).map(lambda number: number / 64), min_size=2, max_size=40)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grokscope.compiled import native_module
-from grokscope.measure.prefixes import in_numpy
+from grokscope.measure.pruning.prefixes import in_numpy
 from grokscope.models import Loss
 
 kernel = native_module()

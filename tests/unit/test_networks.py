@@ -15,7 +15,7 @@ from grokscope import EngineError, ModelSpec, RunSpec, TaskSpec, initial_weights
 from grokscope.engines import TrainingState, initial_state, make_engine, make_stacked_engine
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.measure import output_spectra
-from grokscope.measure.spectrum import rank_correlation
+from grokscope.measure.spectra.spectrum import rank_correlation
 from grokscope.models import make_network
 from grokscope.models.attention import attention
 from grokscope.result import Checkpoint

@@ -21,8 +21,9 @@ from grokscope import (
     pruning_curves,
     pruning_orders,
 )
-from grokscope.measure import prefixes, pruning
-from grokscope.measure.pruning import random_order
+from grokscope.measure.pruning import curves as pruning
+from grokscope.measure.pruning import prefixes
+from grokscope.measure.pruning.curves import random_order
 from grokscope.models import Network, Weights, make_network
 from grokscope.tasks import Dataset, modular_waves
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from grokscope import ModelSpec, NeuronSpectra, TaskSpec, neuron_spectra
 from grokscope.arrays import FloatArray
-from grokscope.measure.spectrum import gini_coefficient, inverse_participation_ratio
+from grokscope.measure.spectra.spectrum import gini_coefficient, inverse_participation_ratio
 from grokscope.models import Weights
 from grokscope.tasks import Operation, modular_waves
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from grokscope import ModelSpec, NeuronWaves, TaskSpec, analytic_weights, initial_weights, neuron_waves, output_waves
-from grokscope.measure.waves import phase_relation, why_no_relation
+from grokscope.measure.spectra.waves import phase_relation, why_no_relation
 from grokscope.models import Weights
 from grokscope.randomness import Stream, permutation
 from grokscope.tasks import Operation, modular_waves

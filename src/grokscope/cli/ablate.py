@@ -17,7 +17,7 @@ from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, print_json
 from grokscope.measure import Ablations
 from grokscope.measure import ablate as ablate_network
-from grokscope.measure.ablation import KEY_IPR, AblationRow
+from grokscope.measure.ablation.ablation import KEY_IPR, AblationRow
 
 _MEANINGS = {
     "full": "as trained",

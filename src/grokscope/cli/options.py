@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from grokscope.store import DEFAULT_STORE
+from grokscope.store import DEFAULT_STORE, store_flag
 from grokscope.sweeps.notes import note
 
 StoreOption = Annotated[Path, typer.Option("--store", help="Directory of the stored runs.", show_default=True)]
@@ -47,8 +47,3 @@ def help_without_command(context: typer.Context) -> None:
     """Print what the commands are if none was given."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def store_flag(store: Path) -> str:
-    """What a suggested command needs to find the same store."""
-    return "" if store == DEFAULT_STORE else f" --store {store}"

@@ -20,7 +20,7 @@ from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, places_from_text, print_json
 from grokscope.engines import initial_state
 from grokscope.measure import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
-from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
+from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.result import RunResult, row_to_dict
 

@@ -1,12 +1,10 @@
 """What stands below a figure: a description, the exact settings, and the runs."""
 
-from pathlib import Path
 from textwrap import fill
 
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Experiment
 from grokscope.spec import RunSpec
-from grokscope.store import DEFAULT_STORE
 from grokscope.sweeps.diagram import PhaseDiagram
 
 
@@ -16,11 +14,6 @@ def command(experiment: Experiment, evidence: Evidence) -> str:
     inferred = any(sum(cell.counts.values()) > cell.runs for diagram in diagrams for cell in diagram.all_cells())
     refine = " --refine" if inferred else ""
     return f"grokscope figure {experiment.file or experiment.name}{evidence.scale.flags()}{refine}"
-
-
-def store_flag(store: Path) -> str:
-    """What a command needs to find the same store."""
-    return "" if store == DEFAULT_STORE else f" --store {store}"
 
 
 def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:

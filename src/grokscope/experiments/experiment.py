@@ -19,9 +19,9 @@ from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.scale import Scale
-from grokscope.experiments.tables import data_frame, rounded
+from grokscope.experiments.tables import rounded
 from grokscope.outputs import write_table, write_text
-from grokscope.tables import Table
+from grokscope.tables import Table, data_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

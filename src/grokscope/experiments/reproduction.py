@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grokscope.errors import GrokscopeError
-from grokscope.experiments.captions import caption, command, store_flag
+from grokscope.experiments.captions import caption, command
 from grokscope.experiments.claim import Claim, examine
 from grokscope.experiments.evidence import DivergedError, Evidence
 from grokscope.experiments.experiment import ENDINGS, Drawing, Experiment
@@ -22,7 +22,7 @@ from grokscope.experiments.gathering import Work, gather, open_if_there, plan_wo
 from grokscope.experiments.scale import Amount, Scale
 from grokscope.experiments.verdicts import Findings, check_ledger_path
 from grokscope.outputs import check_writable
-from grokscope.store import DEFAULT_STORE, Store
+from grokscope.store import DEFAULT_STORE, Store, store_flag
 from grokscope.sweeps import Running
 from grokscope.sweeps.notes import note
 

@@ -2,10 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import Any
 
-from grokscope.errors import GrokscopeError
 from grokscope.measure import COLUMNS
 from grokscope.result import RunResult
 from grokscope.tables import Table
@@ -67,12 +64,3 @@ def rounded(table: Table) -> Table:
 
 def _rounded(value: object) -> object:
     return float(f"{value:.6g}") if isinstance(value, float) and math.isfinite(value) else value
-
-
-def data_frame(table: Mapping[str, Sequence[object]]) -> Any:
-    """A pandas DataFrame. pandas is an extra: nothing else here needs it."""
-    try:
-        pandas = import_module("pandas")
-    except ImportError:
-        raise GrokscopeError("pandas is not installed: pip install 'grokscope[export]'") from None
-    return pandas.DataFrame(dict(table))

@@ -14,8 +14,9 @@ from typing import Any, overload
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Finding, Verdict, count_verdicts
-from grokscope.experiments.tables import data_frame, from_rows
+from grokscope.experiments.tables import from_rows
 from grokscope.outputs import write_text
+from grokscope.tables import data_frame
 
 _NOT_THE_PAPERS = "ours", "beyond the paper"
 LEDGER_ENDINGS = (".md", ".json")

@@ -1,7 +1,7 @@
 """Numbers from networks: accuracies and losses, Fourier spectra and IPR, norms."""
 
-from grokscope.measure.ablation import Ablations, ablate
-from grokscope.measure.audit import Audit, audit_labels
+from grokscope.measure.ablation.ablation import Ablations, ablate
+from grokscope.measure.audit.audit import Audit, audit_labels
 from grokscope.measure.curve import measure_network
 from grokscope.measure.events import TrainingEvents, training_events
 from grokscope.measure.ledger import Ledger, LedgerRecorder
@@ -16,7 +16,7 @@ from grokscope.measure.measurement import (
     measurements_called,
     take_row,
 )
-from grokscope.measure.pruning import (
+from grokscope.measure.pruning.curves import (
     BAND,
     ORDERS,
     Pruning,
@@ -26,8 +26,8 @@ from grokscope.measure.pruning import (
     pruning_orders,
     random_order,
 )
-from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
-from grokscope.measure.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
+from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra, output_spectra
+from grokscope.measure.spectra.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 
 __all__ = [
     "BAND",

@@ -19,7 +19,7 @@ from typing import ClassVar
 from grokscope.errors import did_you_mean
 from grokscope.extension import ExtensionError, load_class
 from grokscope.measure.behaviour import Behaviour, behaviour_from
-from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra
+from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra
 from grokscope.models import Evaluation, Network, Weights
 from grokscope.tasks import Dataset
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Ablations
-from grokscope.measure.ablation import KEY_IPR
+from grokscope.measure.ablation.ablation import KEY_IPR
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, INPUT_COLOR
 

@@ -11,7 +11,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
-from grokscope.measure.waves import HIGH_IPR, LOW_IPR, phase_relation
+from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BAR_EDGE, BLUE, INPUT_COLOR, ORANGE, OUTPUT_COLOR, VERMILION

@@ -9,6 +9,7 @@ from grokscope.store.store import (
     Store,
     StoredRun,
     StoredSweep,
+    store_flag,
 )
 from grokscope.store.where import Condition
 
@@ -22,4 +23,5 @@ __all__ = [
     "StoredRun",
     "StoredSweep",
     "array_bytes",
+    "store_flag",
 ]

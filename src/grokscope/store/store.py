@@ -490,6 +490,15 @@ def _stored_run(row: tuple[Any, ...]) -> StoredRun:
     )
 
 
+def store_flag(path: Path) -> str:
+    """What a suggested command needs to find the same store.
+
+    >>> store_flag(Path("grokscope-runs")), store_flag(Path("other"))
+    ('', ' --store other')
+    """
+    return "" if path == DEFAULT_STORE else f" --store {path}"
+
+
 def _lease() -> tuple[str, float]:
     return owner_name(), time.time() + LEASE_SECONDS
 

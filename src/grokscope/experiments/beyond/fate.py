@@ -14,7 +14,7 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_waves
-from grokscope.measure.detection import auroc
+from grokscope.measure.audit.detection import auroc
 from grokscope.models import Weights
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec

@@ -22,7 +22,7 @@ from grokscope.experiments.quantities.trends import power_law_exponent
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import logits_of
-from grokscope.measure.spectrum import inverse_participation_ratio
+from grokscope.measure.spectra.spectrum import inverse_participation_ratio
 from grokscope.models import Weights, analytic_weights, initial_weights, make_network
 from grokscope.plots import STYLE
 from grokscope.plots.widths import draw_against_width

@@ -21,10 +21,10 @@ import numpy as np
 
 from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.measure.analytic_family import has_family, nearest_member
+from grokscope.measure.ablation.analytic_family import has_family, nearest_member
+from grokscope.measure.ablation.progress_measures import excluded_logits, restricted_logits
 from grokscope.measure.behaviour import Behaviour, behaviour_from, behaviour_of
-from grokscope.measure.progress_measures import excluded_logits, restricted_logits
-from grokscope.measure.spectrum import neuron_spectra
+from grokscope.measure.spectra.spectrum import neuron_spectra
 from grokscope.models import Evaluation, Loss, Network, Neurons, Weights
 from grokscope.tasks import Dataset, waves_of
 from grokscope.waves import Waves

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from grokscope.arrays import FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.measure.prefixes import Prefixes, evaluate_prefixes
-from grokscope.measure.spectrum import neuron_spectra
+from grokscope.measure.pruning.prefixes import Prefixes, evaluate_prefixes
+from grokscope.measure.spectra.spectrum import neuron_spectra
 from grokscope.models import Loss, Network, Neurons, Weights
 from grokscope.randomness import Stream, permutation
 from grokscope.tables import data_frame

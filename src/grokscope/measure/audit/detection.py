@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grokscope.arrays import BoolArray, FloatArray
-from grokscope.measure.spectrum import ranks_of
+from grokscope.measure.spectra.spectrum import ranks_of
 
 
 def auroc(scores: FloatArray, wrong: BoolArray) -> float | None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.measure.spectrum import NeuronSpectra, neuron_spectra, output_spectra
+from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.models import Network, Neurons, Weights
 from grokscope.tables import data_frame
 from grokscope.tasks import Task, waves_of

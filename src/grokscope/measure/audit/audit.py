@@ -13,8 +13,8 @@ import numpy as np
 
 from grokscope.arrays import BoolArray, FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.measure.cleanlab_baseline import check_cleanlab, cleanlab_scores
-from grokscope.measure.detection import (
+from grokscope.measure.audit.cleanlab_baseline import check_cleanlab, cleanlab_scores
+from grokscope.measure.audit.detection import (
     Flagged,
     PrecisionRecall,
     auroc,
@@ -23,9 +23,9 @@ from grokscope.measure.detection import (
     precision_recall,
     r_precision,
 )
-from grokscope.measure.memorising import MemorisingNeurons, check_prune_rule, pruning_of
-from grokscope.measure.spectrum import neuron_spectra
-from grokscope.measure.suspicion import softmax, suspicion
+from grokscope.measure.audit.memorising import MemorisingNeurons, check_prune_rule, pruning_of
+from grokscope.measure.audit.suspicion import softmax, suspicion
+from grokscope.measure.spectra.spectrum import neuron_spectra
 from grokscope.models import Weights
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset

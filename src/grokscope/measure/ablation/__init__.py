@@ -1,0 +1,1 @@
+"""Networks whose weights are only waves, or have lost some."""

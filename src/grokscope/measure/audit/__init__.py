@@ -1,0 +1,1 @@
+"""Which training labels a network finds suspicious."""

@@ -1,0 +1,1 @@
+"""Networks without some of their neurons."""

@@ -1,0 +1,1 @@
+"""How periodic neurons are, and which waves they are made of."""
