@@ -134,7 +134,7 @@ def test_who_leaves_the_loop_gives_the_run_back(tiny: RunSpec, tmp_path: Path) -
     events = run_all([tiny], tmp_path, workers=0)
     assert isinstance(next(events), Started)
     assert Store(tmp_path).running() == {tiny.run_id}
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert Store(tmp_path).running() == set()
 
 

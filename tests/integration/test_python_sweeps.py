@@ -1,5 +1,6 @@
 """`gs.sweep`: in this process, in plain scripts without a guard, on standard input, and as a notebook runs code."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from tests.integration.processes import is_running, wait_until
 
 import grokscope as gs
 from grokscope.sweeps.diagram import phase_diagram
+from grokscope.sweeps.display import SweepDisplay
 
 AXES = {"task.data_fraction": [0.3, 0.6], "task.corruption": [0, 0.3]}
 
@@ -115,6 +117,18 @@ def test_runs_are_found_by_their_settings(tiny: gs.RunSpec, tmp_path: Path) -> N
     assert len(store.runs(limit=3)) == 3
     with pytest.raises(gs.SpecError, match="did you mean 'corruption'"):
         store.runs(where=["task.corruptio=1"])
+
+
+def test_an_error_while_it_is_shown_ends_the_workers(
+    tiny: gs.RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even while somebody, such as a notebook, holds on to the traceback."""
+    monkeypatch.setattr(SweepDisplay, "update", lambda *_: 1 / 0)
+    long = tiny.updated({"training.steps": 500_000, "training.measure_every": 1000})
+    with pytest.raises(ZeroDivisionError) as caught:
+        gs.sweep({"training.seed": [0, 1]}, base=long, store=tmp_path, workers=2)
+    assert caught.tb is not None
+    assert not multiprocessing.active_children()
 
 
 # ---- in plain scripts and notebooks ---------------------------------------------------------------------------------

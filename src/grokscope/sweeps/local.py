@@ -9,7 +9,7 @@ for event in run_all(specs, store):
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -58,7 +58,7 @@ def run_all(
     weights: bool = False,
     batches: Iterable[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Progress]:
+) -> Generator[Progress, None, None]:
     """Execute all specs and report as they go; see `Running` for the settings and `run_with` for the rest."""
     running = Running(workers=workers, engine=engine, device=device, weights=weights)
     return run_with(running, specs, store, batches=batches, should_stop=should_stop)
@@ -71,13 +71,13 @@ def run_with(
     *,
     batches: Iterable[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Progress]:
+) -> Generator[Progress, None, None]:
     """Execute all specs and report as they go.
 
     Results do not depend on the number of workers. Runs that are in the store already are not done again. `batches`
     are places in `specs`: the next batch is asked for when all runs of the one before are done, so it may depend on
-    how they ended. Once `should_stop()` is true the runs under way are checkpointed and given back. Leaving the loop
-    ends the workers at once, and so does the end of this process, however it comes.
+    how they ended. Once `should_stop()` is true the runs under way are checkpointed and given back. Closing the
+    generator ends the workers at once, and so does the end of this process, however it comes.
     """
     remaining = iter([range(len(specs))] if batches is None else batches)
     todo = deque(next(remaining, ()))

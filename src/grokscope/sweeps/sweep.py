@@ -9,7 +9,8 @@ sweep.diagram()
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from grokscope.spec import RunSpec
@@ -51,19 +52,16 @@ class Sweep:
 
     def run(
         self, running: Running, *, limit: int | None = None, should_stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[Progress | Expected]:
+    ) -> Generator[Progress | Expected, None, None]:
         """Do the runs that are missing, or of a refined sweep those that are wanted, at most `limit`."""
         announced: list[Expected] = []
-        for event in run_with(
-            running,
-            self.specs,
-            self.store.path,
-            batches=self._batches(limit, announced, weights=running.weights),
-            should_stop=should_stop,
-        ):
-            while announced:
-                yield announced.pop(0)
-            yield event
+        batches = self._batches(limit, announced, weights=running.weights)
+        events = run_with(running, self.specs, self.store.path, batches=batches, should_stop=should_stop)
+        with closing(events):
+            for event in events:
+                while announced:
+                    yield announced.pop(0)
+                yield event
 
     def _batches(self, limit: int | None, announced: list[Expected], *, weights: bool) -> Iterator[Sequence[int]]:
         left = self.plan.size if limit is None else limit
@@ -91,11 +89,12 @@ class Sweep:
     def carry_out(self, running: Running, *, limit: int | None = None, progress: bool = True) -> bool:
         """Do what is missing and show how it goes; whether it was interrupted, with nothing lost."""
         with stop_on_request() as should_stop:
-            events = self.run(running, limit=limit, should_stop=should_stop)
-            if progress:
-                self._show(events)
-            else:
-                deque(events, maxlen=0)
+            # Closed here: the traceback of an exception would keep it, and its workers, alive in a notebook.
+            with closing(self.run(running, limit=limit, should_stop=should_stop)) as events:
+                if progress:
+                    self._show(events)
+                else:
+                    deque(events, maxlen=0)
             return should_stop()
 
     def _show(self, events: Iterable[Progress | Expected]) -> None:
