@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.integration.processes import grokscope
 
 from grokscope import RunSpec
 from grokscope.sweeps.plan import Plan
@@ -15,6 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 FIGURES_PAGE = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+EXTENDING_PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
 NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
@@ -36,6 +38,23 @@ def blocks(language: str, page: str = README) -> list[str]:
 def test_python_in_the_documents_runs(tmp_path: Path, code: str) -> None:
     finished = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
+
+
+def test_the_page_on_your_own_code_does_what_it_says(tmp_path: Path) -> None:
+    """The file that it shows, the command, the spec and the program that use it."""
+    rules, program = blocks("python", EXTENDING_PAGE)
+    (spec,) = blocks("toml", EXTENDING_PAGE)
+    (command,) = (line for block in blocks("sh", EXTENDING_PAGE) for line in block.splitlines())
+    (tmp_path / "my_rules.py").write_text(rules, encoding="utf-8")
+    (tmp_path / "my.toml").write_text(spec, encoding="utf-8")
+    small = ["--steps", "20", "--store", "runs"]
+    for arguments in (command.split()[1:] + small, ["train", "--spec", "my.toml", *small]):
+        grokscope(*arguments, cwd=tmp_path)
+    finished = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "task.length" in finished.stdout
 
 
 def test_toml_in_the_readme_is_a_spec() -> None:

@@ -1,6 +1,7 @@
 """A module imports only lower levels, and units of one level do not import each other."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,3 +128,16 @@ def test_only_marked_modules_import_torch_when_loaded() -> None:
         loads_torch = any(module.split(".")[0] == "torch" or module in TORCH_MODULES for module in modules)
         name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         assert loads_torch == (name in TORCH_MODULES), path
+
+
+def test_the_page_on_architecture_and_the_tree_agree() -> None:
+    root = PACKAGE.parents[1]
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", page, flags=re.MULTILINE)
+    told = {unit: int(level) for level, units in rows for unit in re.findall(r"`(\w+)`", units)}
+    assert told == {unit: level for unit, level in LEVELS.items() if unit != "__main__"}
+    there = {
+        path.name for folder in ("src", "native", "tests") for path in (root / folder).rglob("*") if path.is_file()
+    }
+    for name in re.findall(r"`(?:[\w/]+/)?(\w+\.(?:py|hpp|cpp))`", page):
+        assert name in there, f"docs/architecture.md names {name}"
