@@ -22,6 +22,11 @@ class Regularizer(KindSection):
 
     section: ClassVar[str] = "regularizer"
 
+    @property
+    def acts(self) -> bool:
+        """Whether it does anything."""
+        return True
+
     def example_losses(self, logits: "Tensor", labels: "Tensor", loss: Loss) -> "Tensor":
         """The loss of each example [B] from its logits [B, classes] and label [B]."""
         from grokscope.models.module import losses_per_example
@@ -37,6 +42,11 @@ class NoRegularizer(Regularizer):
     """The loss as it is."""
 
     kind: str = "none"
+
+    @property
+    def acts(self) -> bool:
+        """Nothing."""
+        return False
 
 
 class UnresolvedRegularizer(Unresolved, Regularizer):

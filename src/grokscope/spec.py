@@ -187,13 +187,8 @@ class RunSpec(Section):
         return self
 
     def _check_reference(self) -> None:
-        if self.model.kind != "mlp" or self.model.deep or self.task.kind != "modular":
-            raise self.training.refuse("seeding", "the authors' initial weights exist only for two-layer networks")
-        if self.task.corruption_kind != "symmetric" or self.task.corrupted_operands is not None:
-            raise self.training.refuse(
-                "seeding",
-                "the authors' labels exist only for task.corruption_kind = 'symmetric' on all operands",
-            )
+        if reason := self.model.why_no_reference() or self.task.why_no_reference():
+            raise self.training.refuse("seeding", reason)
 
     @cached_property
     def run_id(self) -> str:

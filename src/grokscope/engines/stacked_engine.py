@@ -160,7 +160,7 @@ class StackedEngine:
             turned = {name: self._module.oriented(name, array) for name, array in arrays.items()}
             return torch.as_tensor(self._spec.regularizer.penalty(turned))
 
-        if self._spec.regularizer.kind == "none":
+        if not self._spec.regularizer.acts:
             return 0.0
         penalties: Tensor = vmap(of_one)(self._arrays)
         return penalties

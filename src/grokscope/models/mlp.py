@@ -74,6 +74,10 @@ class MLP(Network):
         """Dropout and norm, if there are any."""
         return regularisation(self.dropout, self.norm)
 
+    def why_no_reference(self) -> str | None:
+        """Only two layers."""
+        return super().why_no_reference() if self.deep else None
+
     # ---- weights ------------------------------------------------------------------------------------------------
 
     def initial_weights(self, task: Task, seed: int, seeding: Seeding = "independent") -> Weights:

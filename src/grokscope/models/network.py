@@ -121,6 +121,10 @@ class Network(KindSection):
             return None
         return f"ablations need a two-layer network, whose neurons have U, V and W; this one is {self.describe()}"
 
+    def why_no_reference(self) -> str | None:
+        """Why it cannot start from the authors' weights, in words; None if it can."""
+        return "the authors' initial weights exist only for two-layer networks"
+
     def details(self) -> list[str]:
         """What a title says of it beside `describe`."""
         return []

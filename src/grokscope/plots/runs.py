@@ -211,7 +211,7 @@ def settings_line(result: RunResult) -> str:
         parts.append(spec.training.loss)
     if spec.optimizer.describe() != RunSpec().optimizer.describe():
         parts.append(spec.optimizer.describe())
-    if spec.regularizer.kind != "none":
+    if spec.regularizer.acts:
         parts.append(spec.regularizer.describe())
     if spec.optimizer.learning_rate != RunSpec().optimizer.learning_rate:
         parts.append(f"lr = {spec.optimizer.learning_rate:g}")

@@ -33,11 +33,11 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from grokscope.errors import StoreError
+from grokscope.errors import SpecError, StoreError
 from grokscope.measure import NeuronSpectra
 from grokscope.phases import Phase
 from grokscope.result import Checkpoint, RunResult, row_to_dict
-from grokscope.spec import RunSpec
+from grokscope.spec import RunSpec, unknown_key
 from grokscope.store.files import (
     array_bytes,
     checkpoint_bytes,
@@ -48,7 +48,7 @@ from grokscope.store.files import (
 )
 from grokscope.store.owners import describe_owner, is_alive, owner_name
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
-from grokscope.store.where import Condition, where_clause
+from grokscope.store.where import Condition, fields_of_users_own, where_clause
 
 DEFAULT_STORE = Path("grokscope-runs")
 LEASE_SECONDS = 120.0  # a process of another host loses its lease if it has not renewed it for this long
@@ -221,12 +221,24 @@ class Store:
     def search(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
         """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
         clause, values = where_clause(where)
+        self._check_known(where)
         with self._reading():
             found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
             run_ids = [run_id for (run_id,) in found]
         newest = json.dumps(run_ids if limit is None else run_ids[-limit:])
         chosen = "WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY finished_at, run_id"
         return len(run_ids), self._select(chosen, newest)
+
+    def _check_known(self, where: Sequence[str | Condition]) -> None:
+        """Refuse a condition on a field of a user's own that no run here has: it is misspelt."""
+        for field in fields_of_users_own(where):
+            with self._reading():
+                query = "SELECT 1 FROM runs WHERE json_extract(spec, ?) IS NOT NULL LIMIT 1"
+                known = self._index.execute(query, (f"$.{field}",)).fetchone()
+            if not known:
+                raise SpecError(
+                    f"{unknown_key(field)}; nor has a run in the store {self.path} such a field of your own"
+                )
 
     def load(self, run_id: str) -> RunResult:
         """Load a run with its curve, its spectra and, if they were kept, its weights."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.phases import Phase
-from grokscope.spec import RunSpec, field_of, value_from_text
+from grokscope.spec import FAMILIES, RunSpec, field_of, field_paths, value_from_text
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "phase": tuple(phase.value for phase in Phase),
@@ -34,6 +34,8 @@ class Condition:
         if match is None:
             raise SpecError(f"where = {text!r} is not allowed: must be such as task.corruption=0.2 or phase=confusion")
         field, comparison, value = match.groups()
+        if _is_of_a_users_own(field):
+            return cls(field, comparison, _guessed(value))
         textual = field in _COLUMNS or field_of(field).kind in ("choice", "true or false")
         if textual and comparison not in ("=", "!="):
             raise SpecError(f"where = {text!r} is not allowed: {field} is compared with = or !=")
@@ -58,6 +60,33 @@ class Condition:
         return cls(field, comparison, wanted)
 
 
+def _is_of_a_users_own(field: str) -> bool:
+    """Whether it may be a field of a user's class: of a section that comes in kinds, and of no built-in one.
+
+    >>> _is_of_a_users_own("task.bits"), _is_of_a_users_own("task.modulus"), _is_of_a_users_own("tsk.bits")
+    (True, False, False)
+    """
+    section, _, name = field.partition(".")
+    return section in FAMILIES and bool(name) and field not in field_paths()
+
+
+def _guessed(text: str) -> object:
+    """A number if it reads as one: what the field takes only its code knows."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"true": 1, "false": 0}.get(text.lower(), text)
+
+
+def fields_of_users_own(where: Sequence[str | Condition]) -> list[str]:
+    """The fields in some conditions that no built-in kind has."""
+    given = [where] if isinstance(where, str) else where
+    conditions = [Condition.from_text(each) if isinstance(each, str) else each for each in given]
+    return [condition.field for condition in conditions if _is_of_a_users_own(condition.field)]
+
+
 def where_clause(where: Sequence[str | Condition]) -> tuple[str, list[object]]:
     """SQL that selects the runs that meet all conditions, and the values of its question marks."""
     clauses: list[str] = []
@@ -69,7 +98,8 @@ def where_clause(where: Sequence[str | Condition]) -> tuple[str, list[object]]:
         else:
             # A run stored before a field was there has the field's default.
             column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
-            values.append(field_of(condition.field).default)
+            own = _is_of_a_users_own(condition.field)
+            values.append(None if own else field_of(condition.field).default)
         comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
         clauses.append(f"{column} {comparison} ?")
         values.append(condition.value)

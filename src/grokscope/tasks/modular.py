@@ -93,6 +93,12 @@ class ModularTask(Task):
         """
         return modular_waves(self.operation, self.modulus)
 
+    def why_no_reference(self) -> str | None:
+        """The authors' labels are uniform over all operands."""
+        if self.corruption_kind == "symmetric" and self.corrupted_operands is None:
+            return None
+        return "the authors' labels exist only for task.corruption_kind = 'symmetric' on all operands"
+
     def _shuffled(self, examples: Examples, seed: int, seeding: Seeding) -> Int64Array:
         if seeding == "independent":
             return super()._shuffled(examples, seed, seeding)

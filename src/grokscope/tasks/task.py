@@ -84,6 +84,10 @@ class Task(KindSection):
         """Why there is no spectrum, in words."""
         return f"there is no spectrum for {self.describe()}: the task has no waves"
 
+    def why_no_reference(self) -> str | None:
+        """Why it has no split and labels of the authors', in words; None if it has."""
+        return f"the authors' split and labels exist only for modular arithmetic, not for {self.describe()}"
+
     # ---- what follows from it -----------------------------------------------------------------------------------
 
     @property
@@ -147,9 +151,7 @@ class Task(KindSection):
 
     def _shuffled(self, examples: Examples, seed: int, seeding: Seeding) -> Int64Array:
         if seeding != "independent":
-            raise GrokscopeError(
-                f"the authors' split and labels exist only for modular arithmetic, not for {self.describe()}"
-            )
+            raise GrokscopeError(str(self.why_no_reference()))
         return permutation(seed, Stream.SPLIT, 0, examples.names)
 
     def _eligible(self, inputs: Inputs) -> BoolArray:
