@@ -145,7 +145,7 @@ def test_ablate_says_what_there_is_not(tiny: RunSpec, tmp_path: Path, monkeypatc
     fields = {"task.operation": "x2+y2", "task.corruption": 0.0, "model.norm": "batch"}
     name = stored(tmp_path / "grokscope-runs", tiny.updated(fields))
     words = printed("ablate", name)
-    assert "There is no distance to Equation 2: x2+y2 is not a group operation" in words
+    assert "There is no distance to Equation 2: x2+y2 mod 11 is not a group operation" in words
     assert "There are no restricted and excluded logits" in words
     assert (tmp_path / "grokscope-figures" / f"{name}-ablate.png").exists()
     content = parsed(printed("ablate", name, "--json"))
