@@ -15,6 +15,8 @@ from tests.integration.processes import is_running, wait_until
 import grokscope as gs
 from grokscope.sweeps.diagram import phase_diagram
 from grokscope.sweeps.display import SweepDisplay
+from grokscope.sweeps.estimate import estimate_sweep
+from grokscope.sweeps.running import Running
 
 AXES = {"task.data_fraction": [0.3, 0.6], "task.corruption": [0, 0.3]}
 
@@ -75,6 +77,18 @@ def test_plans_names_and_files(tiny: gs.RunSpec, tmp_path: Path) -> None:
     paper = gs.sweep(gs.sweeping.find_plan("fig3a").with_fields({"task.modulus": "7", "model.width": "8",
         "training.steps": "1"}), grid="2x2", name="small", store=tmp_path, workers=0, progress=False)  # fmt: skip
     assert (paper.plan.name, paper.plan.size) == ("small", 16)
+
+
+def test_networks_that_were_not_kept_are_trained_again_for_their_weights(tiny: gs.RunSpec, tmp_path: Path) -> None:
+    axes = {"training.seed": [0, 1]}
+    plan = gs.sweep(axes, base=tiny, store=tmp_path, workers=0, progress=False).plan
+    store = gs.Store(tmp_path)
+    specs = list(plan.specs())
+    kept, without = (estimate_sweep(specs, Running(weights=weights), store) for weights in (True, False))
+    assert (kept.done, kept.left, without.done, without.left) == (0, 2, 2, 0)
+    gs.sweep(axes, base=tiny, store=tmp_path, workers=0, weights=True, progress=False)
+    assert all(run.has_weights for run in store.runs())
+    assert estimate_sweep(specs, Running(weights=True), store).left == 0
 
 
 def test_another_sweep_of_the_same_name_is_announced(

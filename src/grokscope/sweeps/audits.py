@@ -100,7 +100,7 @@ def audit_sweep(
     if all(run.scores is None for run in runs):
         raise StoreError(
             f"no run of the sweep {name} in the store {store.path} has stored weights, which an audit needs: "
-            "run the sweep with --save-weights, on a new store if its runs are finished"
+            "run the sweep again with --save-weights"
         )
     return SweepAudit(diagram, runs)
 

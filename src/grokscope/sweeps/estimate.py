@@ -44,11 +44,16 @@ class Estimate:
 def estimate_sweep(
     specs: Sequence[RunSpec], running: Running, store: Store | None = None, limit: int | None = None
 ) -> Estimate:
-    """Of the runs that the store lacks, at most `limit`; without a store, of all."""
+    """Of the runs that the store lacks, at most `limit`; if weights are kept, those stored without are lacking too."""
     unique = {spec.run_id: spec for spec in specs}
-    cells = store.outcomes(unique) if store else []
-    left = [unique[cell.run_id] for cell in cells if cell.outcome is None] if store else list(unique.values())
-    failed = sum(cell.outcome == "failed" for cell in cells)
+    left, failed = list(unique.values()), 0
+    if store:
+        cells = store.outcomes(unique)
+        lacking = {cell.run_id for cell in cells if cell.outcome is None}
+        if running.weights:
+            lacking |= set(store.without_weights(cell.run_id for cell in cells if cell.outcome != "failed"))
+        left = [spec for run_id, spec in unique.items() if run_id in lacking]
+        failed = sum(cell.outcome == "failed" for cell in cells)
     chosen = left[:limit]
     seconds = estimated_seconds(chosen, running.engine_used, running.device) / max(running.processes, 1)
     size = estimated_bytes(chosen, weights=running.weights)
