@@ -11,7 +11,7 @@ import pytest
 from tests.integration.processes import children, is_running, start, wait_until
 
 from grokscope import EngineError, GrokscopeError, RunSpec, Store, run
-from grokscope.sweeps import Failed, Finished, Measured, Running, Started, run_all, run_with, worker
+from grokscope.sweeps import Failed, Finished, Measured, Running, Started, run_all, worker
 from grokscope.sweeps.running import available_cores
 
 
@@ -20,7 +20,9 @@ def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec, tmp_path:
     alone = [run(spec).curve for spec in specs]
     for workers in (1, 2):
         store = tmp_path / str(workers)
-        finished = {event.index for event in run_all(specs, store, workers=workers) if isinstance(event, Finished)}
+        finished = {
+            event.index for event in run_all(specs, store, Running(workers=workers)) if isinstance(event, Finished)
+        }
         assert finished == {0, 1, 2}
         assert [Store(store).load(spec.run_id).curve for spec in specs] == alone
 
@@ -42,7 +44,7 @@ def test_nothing_to_do(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_wanted_twice_is_done_once(tiny: RunSpec, tmp_path: Path) -> None:
-    events = list(run_all([tiny, tiny, tiny], tmp_path, workers=2))
+    events = list(run_all([tiny, tiny, tiny], tmp_path, Running(workers=2)))
     assert sum(isinstance(event, Started) for event in events) == 1
     assert {event.index for event in events if isinstance(event, Finished)} == {0, 1, 2}
 
@@ -57,14 +59,14 @@ def test_batches_wait_for_each_other(tiny: RunSpec, tmp_path: Path) -> None:
         yield [3]
         seen.append(len(Store(tmp_path).all()))
 
-    events = list(run_all(specs, tmp_path, workers=2, batches=batches()))
+    events = list(run_all(specs, tmp_path, Running(workers=2), batches=batches()))
     assert {event.index for event in events if isinstance(event, Finished)} == {0, 2, 3}
     assert seen == [2, 3]
 
 
 def test_an_error_in_a_run_is_stored_and_the_others_go_on(tiny: RunSpec, tmp_path: Path) -> None:
     specs = [tiny, tiny.updated({"model.activation": "gelu"}), tiny.updated({"training.seed": 1})]
-    events = list(run_all(specs, tmp_path, workers=1, engine="native"))
+    events = list(run_all(specs, tmp_path, Running(workers=1, engine="native")))
     (failed,) = [event for event in events if isinstance(event, Failed)]
     assert failed.index == 1
     assert "engine = 'native' cannot run this" in failed.error
@@ -78,7 +80,7 @@ def test_a_worker_killed_while_it_trains_again_for_the_weights_has_failed(tiny: 
     store = Store(tmp_path)
     store.save(replace(run(tiny), spec=spec))
     events = []
-    for event in run_all([spec], tmp_path, workers=1, weights=True):
+    for event in run_all([spec], tmp_path, Running(workers=1, weights=True)):
         events.append(event)
         if isinstance(event, Measured) and not store.failures():
             for process in multiprocessing.active_children():
@@ -114,24 +116,24 @@ def test_a_long_run_is_checkpointed_on_its_way(tiny: RunSpec, tmp_path: Path, mo
 
 def test_without_processes_the_same_is_done_here(tiny: RunSpec, tmp_path: Path) -> None:
     specs = [tiny, tiny.updated({"training.seed": 1}), tiny]
-    here = list(run_all(specs, tmp_path / "here", workers=0))
+    here = list(run_all(specs, tmp_path / "here", Running(workers=0)))
     assert not multiprocessing.active_children()
     assert [event.index for event in here if isinstance(event, Started)] == [0, 1]
     assert [event.index for event in here if isinstance(event, Finished)] == [0, 1, 2]
-    list(run_all(specs, tmp_path / "there", workers=2))
+    list(run_all(specs, tmp_path / "there", Running(workers=2)))
     for spec in specs:
         assert Store(tmp_path / "here").load(spec.run_id).curve == Store(tmp_path / "there").load(spec.run_id).curve
 
 
 def test_without_processes_an_error_comes_out_as_it_is(tiny: RunSpec, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot run this"):
-        list(run_all([tiny.updated({"model.activation": "gelu"})], tmp_path, workers=0, engine="native"))
+        list(run_all([tiny.updated({"model.activation": "gelu"})], tmp_path, Running(workers=0, engine="native")))
     assert Store(tmp_path).failures() == []
     assert Store(tmp_path).running() == set()
 
 
 def test_who_leaves_the_loop_gives_the_run_back(tiny: RunSpec, tmp_path: Path) -> None:
-    events = run_all([tiny], tmp_path, workers=0)
+    events = run_all([tiny], tmp_path, Running(workers=0))
     assert isinstance(next(events), Started)
     assert Store(tmp_path).running() == {tiny.run_id}
     events.close()
@@ -139,11 +141,11 @@ def test_who_leaves_the_loop_gives_the_run_back(tiny: RunSpec, tmp_path: Path) -
 
 
 def test_a_run_can_be_done_again_and_stays_until_then(tiny: RunSpec, tmp_path: Path) -> None:
-    list(run_all([tiny], tmp_path, workers=0))
+    list(run_all([tiny], tmp_path, Running(workers=0)))
     store = Store(tmp_path)
     first = store.find(tiny.run_id)
     assert first is not None
-    for event in run_with(Running(workers=0, again=True), [tiny], tmp_path):
+    for event in run_all([tiny], tmp_path, Running(workers=0, again=True)):
         before_or_after = store.find(tiny.run_id)
         assert before_or_after is not None
         assert (before_or_after.file == first.file) == (not isinstance(event, Finished))

@@ -33,7 +33,7 @@ def work_here(store: Store, specs: list[RunSpec], *, stop: bool = False) -> None
 
 
 def test_the_runs_are_those_of_single_engines(specs: list[RunSpec], tmp_path: Path) -> None:
-    events = list(run_all(specs, tmp_path, engine="stacked", weights=True))
+    events = list(run_all(specs, tmp_path, Running(engine="stacked", weights=True)))
     assert {event.index for event in events if isinstance(event, Finished)} == set(range(6))
     assert {event.index for event in events if isinstance(event, Started)} == set(range(6))
     assert {event.index for event in events if isinstance(event, Measured)} == set(range(6))
@@ -47,8 +47,8 @@ def test_the_runs_are_those_of_single_engines(specs: list[RunSpec], tmp_path: Pa
         assert stored.weights is not None
         assert alone.weights is not None
         np.testing.assert_allclose(stored.weights["U"], alone.weights["U"], rtol=1e-2, atol=1e-4)
-    assert not list(run_all(specs[:0], tmp_path, engine="stacked"))
-    assert all(not isinstance(event, Started) for event in run_all(specs, tmp_path, engine="stacked"))
+    assert not list(run_all(specs[:0], tmp_path, Running(engine="stacked")))
+    assert all(not isinstance(event, Started) for event in run_all(specs, tmp_path, Running(engine="stacked")))
 
 
 def test_a_stack_is_as_large_as_the_memory(
@@ -108,7 +108,7 @@ def test_what_goes_wrong_in_a_stack_is_stored_for_each_run(
     assert {failure.error for failure in store.failures()} == {"ValueError: no such luck"}
     assert len(store.failures()) == 3
     monkeypatch.undo()
-    assert not [event for event in run_all(specs, tmp_path, engine="stacked") if isinstance(event, Failed)]
+    assert not [event for event in run_all(specs, tmp_path, Running(engine="stacked")) if isinstance(event, Failed)]
 
 
 def test_a_stop_checkpoints_all_runs_of_a_stack(specs: list[RunSpec], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweeps import Finished, Measured, Running, Waiting, run_with
+from grokscope.sweeps import Finished, Measured, Running, Waiting, run_all
 from grokscope.sweeps.bars import RunsProgress
 from grokscope.sweeps.stopping import stop_on_request
 
@@ -119,7 +119,7 @@ def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
     """A sweep of one run in this process. Ends the program if it was asked to stop."""
     finished = False
     with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
-        for event in run_with(running, [spec], store, should_stop=should_stop):
+        for event in run_all([spec], store, running, should_stop=should_stop):
             match event:
                 case Measured(_, row):
                     progress.update(0, row)

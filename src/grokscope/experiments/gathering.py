@@ -24,7 +24,7 @@ from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import Amount, Scale
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweeps import Running, run_with
+from grokscope.sweeps import Running, run_all
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
@@ -141,7 +141,7 @@ def _run_networks(specs: Sequence[RunSpec], store: Store, running: Running) -> N
     note(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
     names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
     with stop_on_request() as should_stop, RunsProgress(list(specs), names) as progress:
-        for event in run_with(replace(running, weights=True), specs, store.path, should_stop=should_stop):
+        for event in run_all(specs, store.path, replace(running, weights=True), should_stop=should_stop):
             progress.show(event)
         _end_if(should_stop())
 

@@ -51,23 +51,7 @@ class Executor(Protocol):
 def run_all(
     specs: Sequence[RunSpec],
     store: Path,
-    *,
-    workers: int | None = None,
-    engine: str = "auto",
-    device: str = "cpu",
-    weights: bool = False,
-    batches: Iterable[Sequence[int]] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Generator[Progress, None, None]:
-    """Execute all specs and report as they go; see `Running` for the settings and `run_with` for the rest."""
-    running = Running(workers=workers, engine=engine, device=device, weights=weights)
-    return run_with(running, specs, store, batches=batches, should_stop=should_stop)
-
-
-def run_with(
-    running: Running,
-    specs: Sequence[RunSpec],
-    store: Path,
+    running: Running = Running(),  # noqa: B008 (it is frozen)
     *,
     batches: Iterable[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
-from grokscope.sweeps.local import run_with
+from grokscope.sweeps.local import run_all
 from grokscope.sweeps.messages import Expected, Progress
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running
@@ -56,7 +56,7 @@ class Sweep:
         """Do the runs that are missing, or of a refined sweep those that are wanted, at most `limit`."""
         announced: list[Expected] = []
         batches = self._batches(limit, announced, weights=running.weights)
-        events = run_with(running, self.specs, self.store.path, batches=batches, should_stop=should_stop)
+        events = run_all(self.specs, self.store.path, running, batches=batches, should_stop=should_stop)
         with closing(events):
             for event in events:
                 while announced:
