@@ -35,7 +35,7 @@ class Muon(gs.Optimizer):
 def orthogonalised(matrix: Tensor, iterations: int) -> Tensor:
     """The singular values of a matrix moved towards 1, by the quintic iteration of Muon."""
     wide = matrix.shape[0] <= matrix.shape[1]
-    x = matrix if wide else matrix.T
+    x: Tensor = matrix if wide else matrix.T
     x = x / (x.norm() + 1e-7)
     for _ in range(iterations):
         square = x @ x.T

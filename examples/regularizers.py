@@ -8,6 +8,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -19,7 +20,7 @@ class LabelSmoothing(gs.Regularizer):
 
     smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
 
-    def example_losses(self, logits: Tensor, labels: Tensor, loss: str) -> Tensor:
+    def example_losses(self, logits: Tensor, labels: Tensor, loss: gs.Loss) -> Tensor:
         """(1 − s) · the loss against the label + s · the mean loss against every label."""
         own = super().example_losses(logits, labels, loss)  # [B]
         if loss == "cross-entropy":
@@ -37,5 +38,5 @@ class NormPenalty(gs.Regularizer):
 
     def penalty(self, weights: Mapping[str, Tensor]) -> Tensor:
         """One number."""
-        total: Tensor = sum(array.abs().pow(self.power).sum() for array in weights.values())
-        return self.strength * total
+        sums = [array.abs().pow(self.power).sum() for array in weights.values()]
+        return self.strength * torch.stack(sums).sum()

@@ -36,7 +36,17 @@ from grokscope.measure import (
     pruning_orders,
     training_events,
 )
-from grokscope.models import MLP, HiddenLayer, Network, Neurons, Transformer, analytic_weights, initial_weights, pruned
+from grokscope.models import (
+    MLP,
+    HiddenLayer,
+    Loss,
+    Network,
+    Neurons,
+    Transformer,
+    analytic_weights,
+    initial_weights,
+    pruned,
+)
 from grokscope.optimizers import SGD, Adam, AdamW, Optimizer
 from grokscope.phases import Phase, classify
 from grokscope.randomness import Stream, integers, normal
@@ -74,6 +84,7 @@ __all__ = [
     "Ledger",
     "LedgerRecorder",
     "LogitTable",
+    "Loss",
     "Measurement",
     "ModelSpec",
     "ModularTask",

@@ -307,6 +307,24 @@ def test_the_kernel_does_not_stand_in_for_a_subclass_of_what_it_knows(write: Wri
             execute(gs.RunSpec().updated(small | fields), engine="native")
 
 
+PAIRS = """
+pairs = np.indices((7, 7)).reshape(2, -1).T[::-1]
+        return gs.Examples(pairs, (pairs[:, 0] * 3 + pairs[:, 1]) % 7, classes=7{names})
+"""
+
+
+def test_the_kernel_takes_a_task_of_pairs_only_under_their_names(write: Write) -> None:
+    """It draws batches and dropout masks by the name m·p + n, and every engine must draw the same."""
+    write("named.py", TASK.format(body=PAIRS.format(names=", names=pairs @ [7, 1]").strip()))
+    write("other.py", TASK.format(body=PAIRS.format(names="").strip()))
+    fields = {"model.width": 16, "model.dropout": 0.3, "training.batch_size": 8, "training.steps": 12}
+    named = gs.RunSpec().updated({"task.kind": "named.py:Rule", **fields})
+    by_kernel, by_torch = execute(named), execute(named, engine="torch")
+    assert by_kernel.engine == "native"
+    assert by_kernel.final.train_loss == pytest.approx(by_torch.final.train_loss, rel=1e-4)
+    assert execute(gs.RunSpec().updated({"task.kind": "other.py:Rule", **fields})).engine == "torch"
+
+
 def test_what_a_task_has_no_meaning_for_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES)
     parity = gs.TaskSpec(kind="sparse_parity.py:SparseParity", bits=5)

@@ -1,8 +1,10 @@
 import json
+import math
 import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +70,18 @@ def test_a_result_without_a_curve_comes_back(store: gs.Store, result: gs.RunResu
     empty = gs.RunResult(**vars(result) | {"curve": (), "neurons": None, "phase": None, "status": "diverged"})
     store.save(empty)
     assert store.load(result.run_id).curve == ()
+
+
+def test_a_column_that_did_not_exist_yet_is_missing(store: gs.Store, result: gs.RunResult) -> None:
+    """Runs of an older release lack columns of a newer one, and those with a measurement of one's own have more."""
+    older = [{name: value for name, value in row.items() if name != "mean_gini"} for row in result.curve]
+    store.save(replace(result, curve=tuple(gs.Row({**row, "own": 2.5}) for row in older)))
+    loaded = store.load(result.run_id)
+    assert all(math.isnan(row.mean_gini) for row in loaded.curve)
+    assert [row.own for row in loaded.curve] == [2.5] * len(older)
+    assert [row.test_accuracy for row in loaded.curve] == [row.test_accuracy for row in result.curve]
+    with pytest.raises(AttributeError, match="no column 'test_acuracy'; did you mean 'test_accuracy'"):
+        _ = loaded.final.test_acuracy
 
 
 def test_a_store_can_be_opened_again_and_lists_its_runs(store: gs.Store, result: gs.RunResult) -> None:

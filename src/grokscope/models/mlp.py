@@ -147,8 +147,10 @@ class MLP(Network):
             return f"it has no model.norm = {self.norm!r} in networks of more than two layers"
         if self.activation not in ("quadratic", "relu"):
             return f"it has no model.activation = {self.activation!r}"
-        if task.inputs != InputShape(True, 2, task.classes):
-            return f"it reads pairs of as many tokens as there are labels, not {task.inputs.describe()}"
+        if not task.named_by_pairs:
+            return (
+                f"it reads pairs (m, n) of p tokens, named m·p + n, with p labels; {task.describe()} has other examples"
+            )
         return {"width": self.width, "depth": self.depth, "activation": self.activation, "norm": self.norm}
 
     def activation_count(self, task: Task) -> int:

@@ -76,6 +76,11 @@ class ModularTask(Task):
         """Pairs of residues."""
         return InputShape(True, 2, self.modulus)
 
+    @property
+    def named_by_pairs(self) -> bool:
+        """They are."""
+        return True
+
     def examples(self) -> Examples:
         """All pairs in the order of m·p + n, which is also what they are called."""
         p = self.modulus

@@ -113,6 +113,14 @@ class Task(KindSection):
             return InputShape(False, inputs.shape[1], 0)
         return InputShape(True, inputs.shape[1], int(inputs.max()) + 1)
 
+    @property
+    def named_by_pairs(self) -> bool:
+        """Whether examples are pairs of as many tokens as there are labels, and each is called m·p + n: what the
+        native kernel takes for granted when it draws batches and dropout masks."""
+        examples = _examples_of(self)
+        pairs = self.inputs == InputShape(True, 2, examples.classes)
+        return pairs and bool((examples.inputs @ [examples.classes, 1] == examples.names).all())
+
     def check(self) -> None:
         """Refuse a task without a training example."""
         if self.training_size == 0:
