@@ -134,7 +134,7 @@ class Unresolved(KindSection):
 
     def needed(self) -> ExtensionError:
         """The error for asking it to do something."""
-        return ExtensionError(f"this needs {self.kind}, which was not imported")
+        return ExtensionError(f"this needs {self.kind}, which was not imported: resolved() of a run or spec imports it")
 
 
 F = TypeVar("F", bound=KindSection)

@@ -99,7 +99,7 @@ class Evidence:
 
     def __init__(self, store: Store, scale: Scale) -> None:
         self.store, self.scale, self.seed = store, scale, 0
-        self._load = load = lru_cache(maxsize=_KEPT)(store.load)
+        self._load = load = lru_cache(maxsize=_KEPT)(lambda run_id: store.load(run_id).resolved())
         self._computed = lru_cache(maxsize=_KEPT)(lambda compute, run_id: compute(load(run_id)))
         self._diagrams: dict[str, PhaseDiagram] = {}
 

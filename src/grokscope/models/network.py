@@ -215,6 +215,14 @@ class UnresolvedNetwork(Unresolved, Network):
         """Not without the code."""
         raise self.needed()
 
+    def input_neurons(self, weights: Weights) -> Neurons | None:
+        """Not without the code."""
+        raise self.needed()
+
+    def why_not_prunable(self) -> str | None:
+        """Not without the code."""
+        return str(self.needed())
+
 
 def frobenius(matrix: FloatVectors) -> float:
     """The root of the sum of squares, in double precision."""

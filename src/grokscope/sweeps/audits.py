@@ -112,7 +112,7 @@ def _audited(store: Store, cell: CellOutcome, prune: str, baseline: str | None) 
         return AuditedRun(*known, reason=cell.outcome or "not run yet")
     if not stored.has_weights:
         return AuditedRun(*known, reason="no stored weights")
-    result = store.load(cell.run_id)
+    result = store.load(cell.run_id).resolved()
     audit = audit_labels(result.spec, result.trained_weights(), result.dataset(), prune=prune, baseline=baseline)
     return AuditedRun(
         *known,

@@ -219,6 +219,10 @@ class UnresolvedTask(Unresolved, Task):
         """Not without the code."""
         raise self.needed()
 
+    def why_no_waves(self) -> str:
+        """Not without the code."""
+        return str(self.needed())
+
 
 def waves_of(task: Task) -> Waves:
     """The waves of a task, with phases; an error that says why if there are none."""
