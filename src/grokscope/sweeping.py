@@ -58,7 +58,7 @@ def sweep(
     exception in a run can be seen with a debugger.
     """
     plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
-    workers, limit = _at_least(0, "workers", workers), _at_least(1, "limit", limit)
+    limit = _at_least(1, "limit", limit)
     running = Running(workers=workers, engine=engine, device=device, weights=weights)
     specs = list(plan.specs())
     check_engines(running, specs)

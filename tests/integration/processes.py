@@ -3,17 +3,50 @@
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from unittest.mock import patch
+
+from grokscope.cli import main
+
+# Commands that look at what is there and start no process. They run in this one, with torch and matplotlib loaded
+# once for all; `test_cli.py` has them as processes.
+LOOKING = {"runs", "show", "figures", "phase-diagram", "prune", "spectrum", "logits", "dynamics", "ablate", "audit"}
 
 
 def grokscope(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    done = subprocess.run(
-        [sys.executable, "-m", "grokscope", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = _here(arguments, cwd) if arguments[0] in LOOKING else _in_a_process(arguments, cwd)
     assert not check or done.returncode == 0, done.stderr
     return done
+
+
+def _in_a_process(arguments: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "grokscope", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def _here(arguments: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
+    out, err = StringIO(), StringIO()
+    status: int | str | None = 0
+    with (
+        chdir(cwd),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch.object(sys, "argv", ["grokscope", *arguments]),
+        patch.object(warnings, "formatwarning", warnings.formatwarning),  # `main` sets its own
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("default")
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+    return subprocess.CompletedProcess(arguments, int(status or 0), out.getvalue(), err.getvalue())
 
 
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:

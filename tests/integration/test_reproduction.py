@@ -19,7 +19,7 @@ def test_a_figure_comes_with_its_numbers_and_its_caption(tmp_path: Path, capsys:
     drawing = gs.figure("fig1", scale="tiny", store=tmp_path / "runs", workers=1)
     said = capsys.readouterr().err
     assert "Training 3 networks" in said
-    assert "3 of 3 runs done" in said
+    assert "3 of 3: " in said
     run_ids = {TINY.network(spec).run_id for spec in fig01.specs()}
     assert set(drawing.data["run_id"]) == run_ids
     assert all(run_id in drawing.caption for run_id in run_ids)
@@ -75,7 +75,7 @@ def test_a_figure_of_a_network_that_diverged_is_refused_with_the_reason(tmp_path
         ({"scale": "huge"}, "must be one of"),
         ({"seeds": 0}, "at least 1"),
         ({"grid": "1x5"}, "two numbers"),
-        ({"workers": 0}, "--workers"),
+        ({"workers": -1}, "workers = -1"),
         ({"engine": "magic"}, "magic"),
     ],
 )

@@ -39,13 +39,13 @@ def test_the_first_steps_follow_the_recorded_trace(name: str, engine: str) -> No
 
 
 # Rounding grows: with ReLU two runs that differ by it alone end up to .03 apart, so there the engine that rounds as the
-# authors' program does is the one that every test run holds to their figures.
+# authors' program does is held to their figures. It takes over a minute: `make verify` has it, like all of torch.
 @pytest.mark.parametrize(
     ("name", "engine"),
     [
         ("wd0", "native"),
         ("wd5", "native"),
-        ("relu_wd5", "torch"),
+        pytest.param("relu_wd5", "torch", marks=pytest.mark.verify),
         pytest.param("wd0", "torch", marks=pytest.mark.verify),
         pytest.param("wd5", "torch", marks=pytest.mark.verify),
         pytest.param("relu_wd5", "native", marks=pytest.mark.verify),

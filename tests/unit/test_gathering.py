@@ -68,5 +68,5 @@ def test_a_grid_is_two_numbers(text: str, grid: tuple[int, int]) -> None:
 
 
 def test_a_grid_may_have_a_least_number() -> None:
-    with pytest.raises(GrokscopeError, match="at least 2"):
+    with pytest.raises(GrokscopeError, match="above 1"):
         parse_grid("1x5", least=2)

@@ -1,6 +1,7 @@
 """Formulas in sweep files: arithmetic over the fields of a run, and nothing else.
 
->>> rate = Formula("0.01 * sqrt(training.batch_size / 256)", "optimizer.learning_rate")
+>>> from grokscope.spec import field_of
+>>> rate = Formula("0.01 * sqrt(training.batch_size / 256)", "optimizer.learning_rate", field_of)
 >>> rate.value({"training.batch_size": 64}.__getitem__, "finite number")
 0.005
 """

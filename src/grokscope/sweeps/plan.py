@@ -301,7 +301,8 @@ def parse_grid(text: str, least: int = 1) -> tuple[int, int]:
     """
     counts = text.lower().replace("×", "x").split("x")
     if len(counts) != 2 or not all(count.isdecimal() and int(count) >= least for count in counts):
-        raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers of at least {least}, such as 5x5")
+        minimum = f" above {least - 1}," if least > 1 else ""
+        raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers{minimum} such as 5x5")
     return int(counts[0]), int(counts[1])
 
 

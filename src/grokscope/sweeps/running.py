@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grokscope.engines import resolve_engine
+from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
 
 
@@ -21,6 +22,11 @@ class Running:
     device: str = "cpu"
     weights: bool = False  # keep the networks; a run stored without its network is trained again
     again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
+
+    def __post_init__(self) -> None:
+        """Refuse a number of processes that is none."""
+        if self.workers is not None and self.workers < 0:
+            raise GrokscopeError(f"workers = {self.workers} is not allowed: must be at least 0, or None for all cores")
 
     @property
     def engine_used(self) -> str:
