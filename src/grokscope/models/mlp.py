@@ -129,7 +129,7 @@ class MLP(Network):
 
         from grokscope.models.module import ACTIVATIONS
 
-        hidden = _first_layer(weights, inputs)  # [B, N]
+        hidden = _first_layer(inputs, layers)  # [B, N]
         for layer in range(1, self.depth):
             if layer > 1:
                 hidden = F.linear(hidden, weights[f"H{layer}"])  # [B, N]
@@ -238,15 +238,15 @@ def _input_names(inputs: InputShape) -> tuple[str, ...]:
     return letters(inputs.size) if inputs.tokens else ("U",)
 
 
-def _first_layer(weights: "Mapping[str, Tensor]", inputs: "Tensor") -> "Tensor":
+def _first_layer(inputs: "Tensor", layers: "Layers") -> "Tensor":
     """U eₘ + V eₙ of tokens, or U x of vectors [B, N]."""
     if inputs.is_floating_point():
-        return inputs @ weights["U"].T
+        return inputs @ layers.table("U")
     # index_select, not U[m]: the gradient of advanced indexing scatters row by row, twice as slowly.
     first, *others = letters(inputs.shape[-1])
-    hidden = weights[first].T.index_select(0, inputs[:, 0])
+    hidden = layers.table(first).index_select(0, inputs[:, 0])
     for position, name in enumerate(others, start=1):
-        hidden = hidden + weights[name].T.index_select(0, inputs[:, position])
+        hidden = hidden + layers.table(name).index_select(0, inputs[:, position])
     return hidden
 
 

@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 4096  # keeps the hidden layer of a full grid within a few MB at
 
 
 class Layers:
-    """What a forward pass uses beside weights and inputs: dropout and normalisation.
+    """What a forward pass uses beside weights and inputs: dropout, normalisation, and look-up tables.
 
     `dropout_masks` multiply what dropout acts on, one [B, width] for each place where it acts; none drops nothing.
     `example_weights` [B], which sum to 1, are what BatchNorm averages with; all the same if None.
@@ -33,11 +33,16 @@ class Layers:
         arrays: Mapping[str, Tensor],
         dropout_masks: Iterable[Tensor] = (),
         example_weights: Tensor | None = None,
+        tables: Mapping[str, Tensor] | None = None,
         *,
         training: bool = False,
     ) -> None:
-        self.training = training
+        self.training, self._tables = training, tables or {}
         self._arrays, self._masks, self._example_weights = arrays, iter(dropout_masks), example_weights
+
+    def table(self, name: str) -> Tensor:
+        """An array [N, symbols] as a table of symbols [symbols, N]: as it is kept, without turning it twice."""
+        return self._tables[name] if name in self._tables else self._arrays[name].T
 
     def dropout(self, x: Tensor) -> Tensor:
         """Drop some values, if this pass drops any. Call it as often as the network's `dropout_widths` says."""
@@ -88,7 +93,8 @@ class NetworkModule(nn.Module):
     ) -> Tensor:
         """Logits [B, classes] of inputs [B, positions]; the rest is as `Layers` has it."""
         arrays = self.named_arrays()
-        layers = Layers(arrays, dropout_masks, example_weights, training=self.training)
+        tables = {name: getattr(self, name) for name in self.network.transposed if name in arrays}
+        layers = Layers(arrays, dropout_masks, example_weights, tables, training=self.training)
         return self.network.forward(arrays, inputs, layers)
 
     def dropout_widths(self) -> list[int]:
