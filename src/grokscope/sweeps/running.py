@@ -43,7 +43,8 @@ class Running:
 
 def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
     """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
-    for spec in {spec.model: spec for spec in specs}.values():
+    unlike = {(spec.model, spec.task.kind, spec.optimizer.kind, spec.regularizer.kind): spec for spec in specs}
+    for spec in unlike.values():
         resolve_engine(running.engine_used, running.device, spec)
 
 
