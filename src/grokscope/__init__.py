@@ -54,7 +54,7 @@ from grokscope.regularizers import Regularizer
 from grokscope.result import RunResult
 from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
-from grokscope.sweeping import sweep
+from grokscope.sweeping import sweep, train
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
 from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
 from grokscope.sweeps.plan import Axis, Plan
@@ -141,5 +141,6 @@ __all__ = [
     "reproduce",
     "run",
     "sweep",
+    "train",
     "training_events",
 ]

@@ -15,12 +15,17 @@ import inspect
 import os
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from grokscope.errors import GrokscopeError, did_you_mean
 
 T = TypeVar("T")
+_PLACE, _SOURCE = "__grokscope_place__", "__grokscope_source__"  # of a module: how it was named, and its hash
 _MODULES = "grokscope_extension_"  # with the hash: how a file that was loaded by its path is called
 
 
@@ -67,13 +72,28 @@ def is_reference(kind: str) -> bool:
     return ":" in kind
 
 
+_READING_A_STORE: ContextVar[bool] = ContextVar("reading a store", default=False)
+
+
+@contextmanager
+def reading_a_store() -> Iterator[None]:
+    """While this is open no file that a spec names is looked at: the spec may be anybody's."""
+    token = _READING_A_STORE.set(True)
+    try:
+        yield
+    finally:
+        _READING_A_STORE.reset(token)
+
+
 def pinned(kind: str) -> str:
     """A kind as a spec keeps it: a user's code with the hash of its source.
 
     >>> pinned("mlp")
     'mlp'
     """
-    return str(Reference.parse(kind).pinned) if is_reference(kind) else kind
+    if not is_reference(kind) or _READING_A_STORE.get():
+        return kind
+    return str(Reference.parse(kind).pinned)
 
 
 def short_name(kind: str) -> str:
@@ -94,15 +114,18 @@ def load_module(place: str) -> types.ModuleType:
     """Import a file by its path, or a module by its name. A file is imported once for as long as it stays the same."""
     if not place.endswith(".py"):
         return _import(place)
-    path, source = Path(place).expanduser(), _source(place)
-    name = _MODULES + hashlib.sha256(str(path.resolve()).encode() + source).hexdigest()[:16]
-    if name in sys.modules:
-        return sys.modules[name]
+    path, source = Path(place).expanduser().resolve(), _source(place)
+    own_hash = hashlib.sha256(source).hexdigest()[:16]
+    for module in list(sys.modules.values()):
+        # Also one that was imported by its name, if it is of the same source: two copies of a class are two classes.
+        if getattr(module, "__dict__", {}).get(_SOURCE) == own_hash and _file(module) == path:
+            return module
+    name = _MODULES + hashlib.sha256(str(path).encode() + source).hexdigest()[:16]
     module = types.ModuleType(name)
-    module.__file__ = str(path.resolve())
-    module.__dict__["__grokscope_place__"] = place
+    module.__file__ = str(path)
+    module.__dict__.update({_PLACE: place, _SOURCE: own_hash})
     sys.modules[name] = module  # dataclasses and pydantic look their module up while it is made
-    sys.path.insert(0, str(path.resolve().parent))  # so that it can import files beside it
+    sys.path.insert(0, str(path.parent))  # so that it can import files beside it
     try:
         exec(compile(source, str(path), "exec"), module.__dict__)
     except BaseException as error:
@@ -111,26 +134,24 @@ def load_module(place: str) -> types.ModuleType:
             raise
         raise ExtensionError(f"{place} does not import: {_in_one_line(error, path)}") from error
     finally:
-        sys.path.remove(str(path.resolve().parent))
+        sys.path.remove(str(path.parent))
     return module
 
 
 def load_class(text: str, base: type[T]) -> type[T]:
     """The class that a reference names, which must be a subclass of `base`."""
     reference = Reference.parse(text)
+    where = f"{reference.place}:{reference.name}"
     now = source_hash(reference.place)
     if reference.source not in ("", now):
         raise ExtensionError(
             f"{reference.place} has changed since: the source of {reference.name} was {reference.source} and is now "
-            f"{now}; put the old file back, or train a new run with {reference.place}:{reference.name}"
+            f"{now}; put the old file back, or train a new run with {where}"
         )
-    found = getattr(load_module(reference.place), reference.name, None)
+    module = load_module(reference.place)
+    found = getattr(module, reference.name, None)
     if found is None:
-        names = [
-            name
-            for name, value in vars(load_module(reference.place)).items()
-            if isinstance(value, type) and issubclass(value, base)
-        ]
+        names = [name for name, value in vars(module).items() if isinstance(value, type) and issubclass(value, base)]
         raise ExtensionError(
             f"{reference.place} has no class {reference.name}{did_you_mean(reference.name, names)}"
             if names
@@ -138,32 +159,61 @@ def load_class(text: str, base: type[T]) -> type[T]:
         )
     if not (isinstance(found, type) and issubclass(found, base)):
         what = f"a {found.__mro__[1].__name__}" if isinstance(found, type) else type(found).__name__
-        raise ExtensionError(
-            f"{reference.place}:{reference.name} must be a subclass of {public_name(base)}, and is {what}"
-        )
+        raise ExtensionError(f"{where} must be a subclass of {public_name(base)}, and is {what}")
     if inspect.isabstract(found):
         missing = ", ".join(f"{name}()" for name in sorted(getattr(found, "__abstractmethods__", ())))
-        raise ExtensionError(
-            f"{reference.place}:{reference.name} lacks {missing}, which every subclass of {public_name(base)} has"
-        )
+        raise ExtensionError(f"{where} lacks {missing}, which every subclass of {public_name(base)} has")
+    if vars(module).get(_SOURCE, now) != now:
+        raise ExtensionError(f"{reference.place} has changed since it was imported: start Python again to use it")
     return found
+
+
+def remember_source(cls: type) -> None:
+    """Note the source that a user's class is being made from, with its module."""
+    module = sys.modules.get(cls.__module__)
+    file = _file(module)
+    if module is None or file is None or cls.__module__.split(".")[0] == "grokscope":
+        return
+    with suppress(OSError):
+        vars(module).setdefault(_SOURCE, hashlib.sha256(file.read_bytes()).hexdigest()[:16])
 
 
 def reference_to(cls: type) -> str:
     """How a class is named so that another process can find it."""
     module = sys.modules.get(cls.__module__)
-    if place := getattr(module, "__grokscope_place__", None):
-        return f"{place}:{cls.__name__}"
-    file = getattr(module, "__file__", None)
-    if file is None or "<locals>" in cls.__qualname__:
+    file = _file(module)
+    if module is None or file is None or "<locals>" in cls.__qualname__:
         raise ExtensionError(
             f"the class {cls.__name__} is in no file, so that no other process can find it: "
             "save it to a file such as my_rules.py and import it from there"
         )
+    if place := vars(module).get(_PLACE):
+        return f"{place}:{cls.__name__}"
     # A module that is installed is found by its name from anywhere; one beside a script only by its path.
-    if cls.__module__ != "__main__" and ("site-packages" in file or "." in cls.__module__):
+    if cls.__module__ != "__main__" and ("site-packages" in str(file) or "." in cls.__module__):
         return f"{cls.__module__}:{cls.__name__}"
-    return f"{_short(Path(file))}:{cls.__name__}"
+    return f"{_short(file)}:{cls.__name__}"
+
+
+def is_reference_to(cls: type, kind: object) -> bool:
+    """Whether a kind names this class, by whatever path."""
+    if not isinstance(kind, str) or not is_reference(kind):
+        return False
+    reference = Reference.parse(kind)
+    file = Path(reference.place).expanduser().resolve() if reference.place.endswith(".py") else None
+    same = cls.__module__ == reference.place if file is None else file == _file(sys.modules.get(cls.__module__))
+    return same and reference.name == cls.__name__
+
+
+def own_reference(cls: type, kind: str) -> Reference:
+    """A kind that names this class, pinned to the source that the class was made from."""
+    source = vars(sys.modules[cls.__module__]).get(_SOURCE, "")
+    return Reference.parse(kind)._replace(source=source).pinned
+
+
+def _file(module: types.ModuleType | None) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return Path(file).resolve() if file else None
 
 
 def public_name(base: type) -> str:
@@ -193,8 +243,15 @@ def _source(place: str) -> bytes:
 
 
 def _file_of(module: str) -> Path:
+    """The file of a module, found without importing anything: not even the packages that it lies in."""
+    top, *rest = module.split(".")
     try:
-        found = importlib.util.find_spec(module)
+        found = importlib.util.find_spec(top)
+        for depth in range(len(rest)):
+            if found is None:
+                break
+            name = ".".join([top, *rest[: depth + 1]])
+            found = PathFinder.find_spec(name, list(found.submodule_search_locations or ()))
     except (ImportError, ValueError) as error:
         raise ExtensionError(f"there is no module {module}: {error}") from None
     if found is None or not found.origin or not found.origin.endswith(".py"):
@@ -203,9 +260,11 @@ def _file_of(module: str) -> Path:
 
 
 def _import(module: str) -> types.ModuleType:
-    path = _file_of(module)
+    path, source = _file_of(module), source_hash(module)
     try:
-        return importlib.import_module(module)
+        imported = importlib.import_module(module)
+        vars(imported).setdefault(_SOURCE, source)
+        return imported
     except Exception as error:
         raise ExtensionError(f"{module} does not import: {_in_one_line(error, path)}") from error
 

@@ -123,7 +123,8 @@ class RunResult:
             )
         words[-1] += "."
         if row.dead_neurons:
-            words.append(f"{row.dead_neurons} of {self.spec.model.neuron_count} neurons are dead.")
+            count = self.neurons.ipr.shape[1] if self.neurons is not None else self.spec.model.neuron_count
+            words.append(f"{row.dead_neurons} of {count} neurons are dead.")
         return " ".join(words)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """One part of a spec: checked when it is made, and owner of its fields.
 
-`Task`, `Network`, `Optimizer` and `Regularizer` are sections, and so is `Training`. The first four come in kinds: each
-kind is a class, the built-in ones in a list, a user's own in a file.
+`Task`, `Network`, `Optimizer` and `Regularizer` are sections, and so is `TrainingSpec`. The first four come in kinds:
+each kind is a class, the built-in ones in a list, a user's own in a file.
 
     make_section(Network, {"kind": "transformer", "heads": 2})
     make_section(Task, {"kind": "my_rules.py:Parity", "bits": 12})
@@ -16,7 +16,18 @@ import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from grokscope.errors import SpecError, did_you_mean
-from grokscope.extension import ExtensionError, Reference, is_reference, load_class, pinned, reference_to, short_name
+from grokscope.extension import (
+    ExtensionError,
+    Reference,
+    is_reference,
+    is_reference_to,
+    load_class,
+    own_reference,
+    public_name,
+    reference_to,
+    remember_source,
+    short_name,
+)
 
 
 class Section(BaseModel):
@@ -24,12 +35,20 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
     section: ClassVar[str] = ""
+    references: ClassVar[frozenset[str]] = frozenset()  # fields that may name a user's code
 
     def __init__(self, /, **fields: Any) -> None:
         try:
-            super().__init__(**fields)
+            super().__init__(**{name: self._as_field(name, value) for name, value in fields.items()})
         except ValidationError as error:
             raise SpecError(_explain(type(self), error)) from None
+
+    @classmethod
+    def _as_field(cls, name: str, value: Any) -> Any:
+        """The lists of JSON and TOML as tuples, where the field is one."""
+        if isinstance(value, list) and name in cls.model_fields and field_info(cls, name).kind.startswith("list"):
+            return tuple(value)
+        return value
 
     @classmethod
     def path_of(cls, field: str) -> str:
@@ -43,24 +62,24 @@ class Section(BaseModel):
     def identity(self) -> dict[str, Any]:
         """What a run's id is made of: the fields that differ from their defaults, as JSON has them."""
         values = self.model_dump(mode="json")
-        return {name: _identity(values[name]) for name in type(self).model_fields if self._differs(name)}
+        return {name: self._identity(name, values[name]) for name in type(self).model_fields if self._differs(name)}
+
+    def _identity(self, name: str, value: Any) -> Any:
+        """A user's code by its name and source, wherever its file lies; −0.0 + 0.0 is 0.0: equal specs are one run."""
+        if isinstance(value, list):
+            return [self._identity(name, item) for item in value]
+        if name in self.references and is_reference(value):
+            return Reference.parse(value).identity
+        return value + 0.0 if isinstance(value, float) else value
 
     def _differs(self, name: str) -> bool:
         return bool(getattr(self, name) != type(self).model_fields[name].default)
 
 
-def _identity(value: Any) -> Any:
-    """A user's code by its name and source, wherever its file lies; −0.0 + 0.0 is 0.0: equal specs are one run."""
-    if isinstance(value, list):
-        return [_identity(item) for item in value]
-    if isinstance(value, str) and is_reference(value):
-        return Reference.parse(value).identity
-    return value + 0.0 if isinstance(value, float) else value
-
-
 class KindSection(Section):
     """A section that comes in kinds. A subclass that a user writes is a kind of its own: `file.py:Class@hash`."""
 
+    references: ClassVar[frozenset[str]] = frozenset({"kind"})
     built_in: ClassVar[tuple[type["KindSection"], ...]] = ()  # of the whole family, the default first
     # Where a kind has another default than the run ids were made with.
     identity_defaults: ClassVar[Mapping[str, Any]] = {}
@@ -70,9 +89,20 @@ class KindSection(Section):
     def __init__(self, /, **fields: Any) -> None:
         own = type(self).model_fields["kind"].default if self.is_built_in() else reference_to(type(self))
         kind = fields.get("kind", own)
-        if self.is_built_in() and kind != own:
-            raise means_nothing(type(self), "kind", kind)
-        super().__init__(**fields | {"kind": pinned(kind)})
+        if kind != own if self.is_built_in() else not is_reference_to(type(self), kind):
+            raise SpecError(f"{self.path_of('kind')} = {kind!r} is not allowed: this is {own or 'no kind of its own'}")
+        if not own:
+            raise SpecError(f"{public_name(type(self))} is not a kind by itself: write a subclass of it")
+        super().__init__(**fields | {"kind": kind if self.is_built_in() else str(own_reference(type(self), kind))})
+        try:
+            hash(self)
+        except TypeError:
+            raise ExtensionError(f"{self.kind}: fields are numbers, texts and tuples of them, not lists") from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **settings: Any) -> None:
+        """Remember the source that the class was made from: its file may be edited while it is in use."""
+        remember_source(cls)
 
     @classmethod
     def is_built_in(cls) -> bool:
@@ -83,7 +113,7 @@ class KindSection(Section):
         """Of a user's class all fields: what their defaults are is known only to the code."""
         if not is_reference(self.kind):
             return super().identity()
-        return {name: _identity(value) for name, value in self.model_dump(mode="json").items()}
+        return {name: self._identity(name, value) for name, value in self.model_dump(mode="json").items()}
 
     def _differs(self, name: str) -> bool:
         if name == "kind":
@@ -92,8 +122,8 @@ class KindSection(Section):
         return bool(getattr(self, name) != default)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Other processes make it anew from its fields: they find a user's class by its name."""
-        return make_section, (_family_of(type(self)), self.model_dump(exclude_unset=True), isinstance(self, Unresolved))
+        """Other processes make it anew from its fields, and import a user's class when they need it."""
+        return make_section, (_family_of(type(self)), self.model_dump(exclude_unset=True), is_reference(self.kind))
 
     def resolved(self) -> Self:
         """This section with its code imported, if that is a user's and has not been."""
@@ -154,7 +184,8 @@ def make_section(family: type[F], fields: Mapping[str, Any], unresolved: bool = 
     if is_reference(kind):
         if unresolved:
             return _unresolved(family)(**fields)  # type: ignore[return-value]
-        return load_class(kind, family)(**fields)
+        own = load_class(kind, family)
+        return own(**_without_those_of_other_kinds(own, family, fields))
     cls: Any = next(member for member in family.built_in if member.model_fields["kind"].default == kind)
     found: F = cls(**_without_those_of_other_kinds(cls, family, fields))
     return found
@@ -169,13 +200,13 @@ def _without_those_of_other_kinds(cls: type[KindSection], family: type[F], field
         if name in cls.model_fields or not others:
             kept[name] = value
         elif all(value != other.model_fields[name].default for other in others):
-            raise means_nothing(cls, name, value)
+            raise means_nothing(cls, name, value, fields.get("kind"))
     return kept
 
 
-def means_nothing(cls: type[KindSection], field: str, value: object) -> SpecError:
+def means_nothing(cls: type[KindSection], field: str, value: object, kind: str | None = None) -> SpecError:
     """The error for a field of another kind."""
-    kind = cls.model_fields["kind"].default
+    kind = kind or cls.model_fields["kind"].default
     return SpecError(
         f"{cls.path_of(field)} = {value!r} is not allowed: it means nothing for {cls.path_of('kind')} = {kind!r}; "
         "leave it out"

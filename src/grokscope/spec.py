@@ -22,7 +22,7 @@ import tomli_w
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from grokscope.errors import SpecError, did_you_mean
-from grokscope.extension import is_reference, pinned
+from grokscope.extension import is_reference, pinned, reading_a_store
 from grokscope.models import Loss, Network
 from grokscope.optimizers import Optimizer
 from grokscope.regularizers import Regularizer
@@ -63,6 +63,8 @@ def _classes(section: str) -> tuple[type[Section], ...]:
     return FAMILIES[section].built_in if section in FAMILIES else (TrainingSpec,)
 
 
+# The fields that hold one kind, which may be a user's code.
+REFERENCES = frozenset({"task.corruption_kind", *(f"{section}.kind" for section in FAMILIES)})
 F = TypeVar("F", bound=KindSection)
 
 
@@ -127,6 +129,7 @@ class TrainingSpec(Section):
     """The loss, how long, on which batches, from which seed, and what to measure when."""
 
     section: ClassVar[str] = "training"
+    references: ClassVar[frozenset[str]] = frozenset({"measurements"})
 
     loss: Annotated[Loss, BeforeValidator(_hyphenated)] = "mse"
     steps: Annotated[int, Field(ge=1, lt=2**32)] = 2000
@@ -218,10 +221,11 @@ class RunSpec(Section):
     @classmethod
     def stored(cls, content: Mapping[str, Any]) -> "RunSpec":
         """A spec from a store, which may be anybody's: code that it names is not imported."""
-        sections: dict[str, Any] = {
-            name: make_section(family, content.get(name, {}), unresolved=True) for name, family in FAMILIES.items()
-        }
-        return cls(training=content.get("training", {}), **sections)
+        with reading_a_store():
+            sections: dict[str, Any] = {
+                name: make_section(family, content.get(name, {}), unresolved=True) for name, family in FAMILIES.items()
+            }
+            return cls(training=TrainingSpec(**content.get("training", {})), **sections)
 
     def code(self) -> list[str]:
         """The user's own code that it needs, by name and source."""
@@ -243,6 +247,9 @@ class RunSpec(Section):
             if section not in type(self).model_fields or not field:
                 raise SpecError(unknown_key(path))
             content.setdefault(section, {})[field] = value
+        for name in FAMILIES:
+            if isinstance(getattr(self, name), Unresolved) and not any(path.startswith(f"{name}.") for path in fields):
+                content[name] = getattr(self, name)  # a stranger's code is not imported for a change elsewhere
         return RunSpec(**content)
 
     def updated_from_text(self, fields: Mapping[str, str]) -> "RunSpec":
@@ -328,7 +335,7 @@ class RunSpec(Section):
 
     @classmethod
     def from_toml(cls, text: str) -> "RunSpec":
-        """The spec in a TOML text with sections [task], [model], [optimizer] and [training]."""
+        """The spec in a TOML text with sections [task], [model], [optimizer], [training] and [regularizer]."""
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,4 @@
-"""Sweeps from Python.
+"""Training from Python: one run, or a whole sweep.
 
 import grokscope as gs
 
@@ -6,17 +6,22 @@ diagram = gs.sweep({"task.data_fraction": [0.3, 0.6], "task.corruption": [0, 0.3
 diagram = gs.sweep("fig3a", grid="5x5")
 """
 
+import multiprocessing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean
+from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store
+from grokscope.sweeps import Finished, Measured, Running, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import Running, check_engines
+from grokscope.sweeps.running import check_engines
+from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
@@ -57,19 +62,91 @@ def sweep(
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
     exception in a run can be seen with a debugger.
     """
+    if multiprocessing.current_process().daemon:
+        raise GrokscopeError(
+            "a worker of a sweep imports this file for a class in it, and the file starts a sweep: "
+            'put that under `if __name__ == "__main__":`, or the class into a file of its own'
+        )
     plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
     limit = _at_least(1, "limit", limit)
     running = Running(workers=workers, engine=engine, device=device, weights=weights)
-    specs = list(plan.specs())
-    check_engines(running, specs)
-    started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refine)
-    if started.record() and progress:
-        note(f"The store had another sweep {plan.name}. Its runs stay, and the name now means this one.")
-    if retry_failed:
-        started.store.forget_failures(plan.name)
+    started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
     if started.carry_out(running, limit=limit, progress=progress):
         raise KeyboardInterrupt
     return started.diagram()
+
+
+def start_sweep(
+    plan: Plan,
+    running: Running,
+    store: Store | str | Path,
+    *,
+    refined: bool = False,
+    retry_failed: bool = False,
+    keep_both: str = "another name keeps both",
+) -> Sweep:
+    """A sweep that is checked and written down, and has nothing done yet. Says if its name meant another one."""
+    specs = list(plan.specs())
+    check_engines(running, specs)
+    started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
+    if started.record():
+        note(
+            f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
+            f"{keep_both}."
+        )
+    if retry_failed:
+        note(f"{started.store.forget_failures(plan.name)} failed runs will be tried again.")
+    return started
+
+
+def train(
+    spec: RunSpec,
+    *,
+    store: Store | str | Path = DEFAULT_STORE,
+    weights: bool = False,
+    force: bool = False,
+    engine: str = "auto",
+    device: str = "cpu",
+) -> RunResult:
+    """Train one network as a sweep of one run: with a lease and checkpoints, kept in the store.
+
+    >>> import tempfile
+    >>> from grokscope.spec import ModelSpec, TaskSpec, TrainingSpec
+    >>> small = RunSpec(task=TaskSpec(modulus=7), model=ModelSpec(width=8), training=TrainingSpec(steps=2))
+    >>> with tempfile.TemporaryDirectory() as store:
+    ...     result = train(small, store=store)
+    >>> result.outcome
+    'Confusion'
+
+    A run that is in the store is not trained again unless `force` says so, or its `weights` are wanted and were not
+    kept. Ctrl-C saves where the run stands and raises KeyboardInterrupt; the same call goes on from there. Without a
+    store, `gs.run` trains and forgets.
+    """
+    resolve_engine(engine, device, spec)
+    opened = store if isinstance(store, Store) else Store(store)
+    before = opened.find(spec.run_id)
+    if before and not force and engine in ("auto", before.engine) and (before.has_weights or not weights):
+        note(f"Run {spec.run_id} is in the store already; --force trains it again.")
+    else:
+        kept = weights or (before is not None and before.has_weights)
+        running = Running(workers=0, engine=engine, device=device, weights=kept, again=before is not None)
+        _train_here(spec, opened.path, running)
+    return opened.load(spec.run_id).resolved()
+
+
+def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
+    from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
+
+    finished = False
+    with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
+        for event in run_all([spec], store, running, should_stop=should_stop):
+            match event:
+                case Measured() | Waiting():
+                    progress.show(event)
+                case Finished():
+                    finished = True
+    if not finished:
+        raise KeyboardInterrupt
 
 
 def _plan(what: Axes | Plan | str | Path, base: RunSpec | None) -> Plan:

@@ -163,3 +163,60 @@ def test_a_class_of_a_script_trains_from_python(here: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "sparse_parity.py:SparseParity" in done.stdout
     assert "torch.Size([1, 11])" in done.stdout
+
+
+def test_a_file_that_is_edited_during_a_sweep_fails_its_runs_and_ends(here: Path) -> None:
+    """The workers compare the source before they import it; they must not be started again and again."""
+    (here / "script.py").write_text(
+        "import pathlib\nimport grokscope as gs\n"
+        "specs = [gs.RunSpec(task=gs.TaskSpec(kind='sparse_parity.py:SparseParity', bits=5), model=gs.MLP(width=4), "
+        "training=gs.TrainingSpec(steps=2, seed=seed)) for seed in range(3)]\n"
+        "with pathlib.Path('sparse_parity.py').open('a') as file:\n    file.write('# edited')\n"
+        "from grokscope.sweeps import Failed, Running, run_all\n"
+        "events = list(run_all(specs, pathlib.Path('runs'), Running(workers=2)))\n"
+        "print(sum(isinstance(event, Failed) for event in events), events[-1].error)\n",
+        encoding="utf-8",
+    )
+    Store(here / "runs").close()
+    done = subprocess.run([sys.executable, "script.py"], cwd=here, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("3 "), done.stderr
+    assert "sparse_parity.py has changed since" in done.stdout
+
+
+def test_a_script_that_defines_its_class_and_sweeps_says_what_to_do(here: Path) -> None:
+    (here / "script.py").write_text(
+        "import numpy as np\nimport grokscope as gs\n"
+        "class Mine(gs.Task):\n    def examples(self):\n"
+        "        x = np.indices((4, 4)).reshape(2, -1).T\n"
+        "        return gs.Examples(x, x.sum(axis=1) % 4, classes=4)\n"
+        "base = gs.RunSpec(task=Mine(), model=gs.MLP(width=4), training=gs.TrainingSpec(steps=2))\n"
+        "diagram = gs.sweep({'task.corruption': [0, 0.5]}, base=base, workers=2, name='mine')\n"
+        "print([failure.error for failure in gs.Store().failures('mine')][0])\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, "script.py"], cwd=here, capture_output=True, text=True, check=False)
+    assert "if __name__ ==" in done.stdout, done.stderr
+
+
+def test_runs_are_found_by_fields_and_kinds_of_your_own(here: Path) -> None:
+    for bits in ("5", "6"):
+        command(
+            "train",
+            "--task",
+            "sparse_parity.py:SparseParity",
+            "--set",
+            f"task.bits={bits}",
+            "--steps",
+            "2",
+            *SMALL[2:4],
+        )
+    command("train", *SMALL[:4], "--steps", "2", "--corruption-kind", "asymmetric")
+    forget_the_code(here)
+    store = Store(here / "grokscope-runs")
+    assert [run.spec.task.bits for run in store.runs(where=["task.bits>5"])] == [6]
+    assert len(store.runs(where=["task.kind=sparse_parity.py:SparseParity"])) == 2
+    assert len(store.runs(where=["task.kind=modular"])) == 1
+    assert len(store.runs(where=["task.corruption_kind=asymmetric"])) == 1
+    assert len(store.runs(where=["task.modulus=97"])) == 0  # a task of one's own has no modulus
+    with pytest.raises(GrokscopeError, match=r"unknown key task\.bitz"):
+        store.runs(where=["task.bitz=5"])

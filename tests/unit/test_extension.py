@@ -4,11 +4,13 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import grokscope as gs
+from grokscope.engines import stack_key
 from grokscope.extension import ExtensionError, Reference, load_class, load_module, pinned, reference_to
 from grokscope.tasks import UnresolvedTask
 from grokscope.training import execute
@@ -166,6 +168,77 @@ def test_a_class_passed_in_python_is_the_same_as_one_named_in_a_file(
     assert pickle.loads(pickle.dumps(spec)).run_id == spec.run_id
 
 
+def test_a_text_with_a_colon_is_no_code(write: Write) -> None:
+    body = "return gs.Examples(np.indices((3, 2)).reshape(2, -1).T, np.arange(6) % 2, classes=2)"
+    write("mine.py", TASK.format(body=body).replace("size: int = 6", "where: str = ''"))
+    ids = {gs.TaskSpec(kind="mine.py:Rule", where=text).identity()["where"] for text in ("a:b", "c:b", "http://h:80/x")}
+    assert len(ids) == 3
+
+
+def test_a_class_is_no_other_kind(write: Write) -> None:
+    write("mine.py", TASK.format(body=GOOD_EXAMPLES) + "class Other(Rule):\n    pass\nclass Net(gs.MLP):\n    pass\n")
+    rule: Any = load_class("mine.py:Rule", object)
+    net: Any = load_class("mine.py:Net", object)
+    for make in (lambda: rule(kind="mine.py:Other"), lambda: net(kind="mlp"), lambda: gs.MLP(kind="transformer")):
+        with pytest.raises(gs.SpecError, match=r"kind = .* is not allowed"):
+            make()
+    with pytest.raises(gs.SpecError, match="write a subclass of it"):
+        gs.Regularizer()
+
+
+def test_a_class_keeps_the_hash_of_the_source_it_was_made_from(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a notebook a file is edited after its class was imported: what trains is still the old class."""
+    write("edited_rules.py", TASK.format(body=GOOD_EXAMPLES))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from edited_rules import Rule  # type: ignore[import-not-found]
+
+    before = Rule().kind
+    write("edited_rules.py", TASK.format(body=GOOD_EXAMPLES) + "# edited\n")
+    assert Rule().kind == before
+    with pytest.raises(ExtensionError, match=r"edited_rules\.py has changed since"):
+        gs.TaskSpec(kind=before)
+
+
+def test_fields_may_be_tuples_and_not_lists(write: Write) -> None:
+    body = "return gs.Examples(np.indices((3, 2)).reshape(2, -1).T, np.arange(6) % 2, classes=2)"
+    write("mine.py", TASK.format(body=body).replace("size: int = 6", "taps: tuple[int, ...] = (1, 2)"))
+    spec = gs.RunSpec().updated_from_text({"task.kind": "mine.py:Rule", "task.taps": "3,4"})
+    assert spec.task.taps == (3, 4)
+    assert gs.RunSpec.stored(spec.model_dump(mode="json")).resolved().run_id == spec.run_id
+    write("listed.py", TASK.format(body=body).replace("size: int = 6", "taps: list[int] = [1]"))
+    with pytest.raises(ExtensionError, match="not lists"):
+        gs.TaskSpec(kind="listed.py:Rule")
+
+
+def test_a_full_spec_can_change_to_a_kind_of_ones_own(write: Write) -> None:
+    write("mine.py", TASK.format(body=GOOD_EXAMPLES))
+    full = gs.RunSpec.from_json(gs.RunSpec().to_json())
+    assert full.updated({"task.kind": "mine.py:Rule"}).task.size == 6
+    with pytest.raises(gs.SpecError, match=r"task\.modulus = 31 .* means nothing for task\.kind = 'mine\.py:Rule'"):
+        full.updated({"task.modulus": 31}).updated({"task.kind": "mine.py:Rule"})
+
+
+def test_a_subclass_of_modular_arithmetic_may_have_other_examples(write: Write) -> None:
+    write(
+        "mine.py",
+        "import numpy as np\nimport grokscope as gs\n"
+        "class Half(gs.ModularTask):\n"
+        "    def examples(self):\n"
+        "        every = super().examples()\n"
+        "        kept = every.inputs[:, 0] <= every.inputs[:, 1]\n"
+        "        return gs.Examples(every.inputs[kept], every.labels[kept] % 2, classes=2)\n",
+    )
+    task = gs.TaskSpec(kind="mine.py:Half", modulus=7)
+    dataset = task.dataset()
+    assert (task.example_count, task.classes) == (28, 2)
+    assert len(dataset.train_labels) == len(dataset.test_labels) == 14
+    result = execute(gs.RunSpec(task=task, model=gs.MLP(width=8), training=gs.TrainingSpec(steps=2)))
+    assert result.engine == "torch"
+    assert result.trained_weights()["W"].shape == (2, 8)
+
+
 # ---- nothing is imported unasked -----------------------------------------------------------------------------------
 
 
@@ -192,6 +265,36 @@ def test_a_spec_from_a_store_imports_nothing(write: Write) -> None:
     Path("hidden.py").rename("mine.py")
     assert stored.resolved().run_id == spec.run_id
     assert Path("imported").exists()
+
+
+def test_a_stored_spec_never_looks_for_packages_that_it_names(write: Write) -> None:
+    Path("stranger").mkdir()
+    write("stranger/__init__.py", "open('imported', 'w').close()\n")
+    write("stranger/mod.py", "")
+    content = gs.RunSpec().model_dump(mode="json")
+    content["task"]["corruption_kind"] = "stranger.mod:Noise"
+    content["training"]["measurements"] = ["stranger.mod:Rank", "nowhere.py:Rank"]
+    stored = gs.RunSpec.stored(content)
+    assert len(stored.run_id) == 16
+    assert not Path("imported").exists()
+
+
+def test_a_change_elsewhere_imports_nothing(write: Write) -> None:
+    write("mine.py", TASK.format(body=GOOD_EXAMPLES))
+    content = gs.RunSpec().updated({"task.kind": "mine.py:Rule"}).model_dump(mode="json")
+    Path("mine.py").unlink()
+    changed = gs.RunSpec.stored(content).updated({"training.seed": 3})
+    assert changed.training.seed == 3
+    assert changed.unresolved
+
+
+def test_a_stored_plan_with_kinds_on_an_axis_imports_nothing(write: Write) -> None:
+    write("mine.py", TASK.format(body=GOOD_EXAMPLES))
+    plan = gs.Plan.over({("task.kind", "task.size"): [("mine.py:Rule", 5), ("mine.py:Rule", 6)]})
+    assert all("@" in str(kind) for kind, _ in plan.axes[0].points)
+    content = plan.to_dict()
+    Path("mine.py").unlink()
+    assert gs.Plan.from_dict("again", content).axes == plan.axes
 
 
 # ---- what it must do -----------------------------------------------------------------------------------------------
@@ -275,6 +378,7 @@ class Mine(gs.Measurement):
         ("('rank',)", "return {'rnk': 1.0}", ["must give rank", "rnk"]),
         ("('rank',)", "return 1.0", ["must give rank", "float"]),
         ("('rank',)", "return {'rank': 'high'}", ["must give numbers", "rank = 'high'"]),
+        ("('values',)", "return {'values': 1.0}", ["cannot be called 'values'"]),
     ],
 )
 def test_a_measurement_of_something_else_is_refused(write: Write, columns: str, body: str, parts: list[str]) -> None:
@@ -356,3 +460,22 @@ def test_vectors_of_numbers_are_inputs_too(write: Write) -> None:
     assert result.weights["U"].shape == (32, 4)
     stacked = execute(result.spec, engine="stacked")
     assert stacked.final.train_loss == pytest.approx(result.final.train_loss, rel=1e-3)
+
+
+def test_neurons_that_are_copies_are_refused(write: Write) -> None:
+    write(
+        "mine.py",
+        "import grokscope as gs\nclass Net(gs.MLP):\n    def input_neurons(self, weights):\n"
+        "        return gs.Neurons('hidden', {'u': weights['U'].copy()})\n",
+    )
+    network = gs.ModelSpec(kind="mine.py:Net", width=4)
+    with pytest.raises(ExtensionError, match="'u' is a copy"):
+        gs.pruned(network, gs.initial_weights(network, modulus=5), [0])
+
+
+def test_runs_that_share_a_network_of_ones_own_share_its_fields(write: Write) -> None:
+    """One network computes for a whole stack, so that runs with another dropout need another stack."""
+    write("mine.py", "import grokscope as gs\nclass Net(gs.MLP):\n    pass\n")
+    own = gs.RunSpec().updated({"model.kind": "mine.py:Net"})
+    assert stack_key(own) != stack_key(own.updated({"model.dropout": 0.5}))
+    assert stack_key(own) == stack_key(own.updated({"optimizer.weight_decay": 0.5}))

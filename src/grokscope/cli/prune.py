@@ -75,7 +75,8 @@ def prune(
 
 
 def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterator[str]:
-    N, whole = result.spec.model.width, pruning.orders["random"]
+    whole = pruning.orders["random"]
+    N = len(whole.test_accuracy) - 1
     dead = int(result.neurons.dead.sum()) if result.neurons is not None else 0
     yield (
         f"{result.phase.label if result.phase else 'A network'} with {N} neurons"
@@ -94,7 +95,7 @@ def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterat
 
 
 def _to_dict(result: RunResult, pruning: Pruning, random_orders: int, seed: int) -> dict[str, object]:
-    N = result.spec.model.width
+    N = len(pruning.orders["random"].test_accuracy) - 1
     return {
         "run_id": network_name(result),
         "neurons": N,

@@ -15,11 +15,10 @@ from grokscope.cli.options import (
     note,
     store_flag,
 )
-from grokscope.cli.running import FEWER_WITH_REFINE, record_sweep, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
 from grokscope.cli.values import assignments
-from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweeping import find_plan
+from grokscope.sweeping import find_plan, start_sweep
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.plan import Plan
@@ -87,23 +86,18 @@ def sweep(
         workers=worker_count(workers, sweep_engine(engine, device)), engine=engine, device=device, weights=save_weights
     )
     plan = find_plan(what).changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
+    if dry_run:
+        _describe(plan, running, store, limit, refining=refining)
+        return
+    started = start_sweep(
+        plan, running, store, refined=refining, retry_failed=retry_failed, keep_both="--name keeps both"
+    )
+    _conclude(started, stopped=started.carry_out(running, limit=limit))
+
+
+def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, refining: bool) -> None:
     specs = list(plan.specs())
     check_engines(running, specs)
-
-    if dry_run:
-        _describe(plan, specs, running, store, limit, refining=refining)
-        return
-    started = Sweep(plan, Store(store), specs=specs, refined=refining)
-    record_sweep(started, "--name keeps both")
-    if retry_failed:
-        note(f"{started.store.forget_failures(plan.name)} failed runs will be tried again.")
-    stopped = started.carry_out(running, limit=limit)
-    _conclude(started, stopped=stopped)
-
-
-def _describe(
-    plan: Plan, specs: list[RunSpec], running: Running, path: Path, limit: int | None, *, refining: bool
-) -> None:
     store = Store(path, create=False) if (path / "index.sqlite").exists() else None
     estimate = estimate_sweep(specs, running, store, limit)
     typer.echo(f"Sweep {plan.name}: {estimate.runs} runs")

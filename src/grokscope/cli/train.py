@@ -10,13 +10,9 @@ import typer
 from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
 from grokscope.cli.spec_flags import takes_fields
 from grokscope.cli.values import assignments
-from grokscope.engines import resolve_engine
 from grokscope.errors import SpecError
 from grokscope.spec import RunSpec
-from grokscope.store import Store
-from grokscope.sweeps import Finished, Measured, Running, Waiting, run_all
-from grokscope.sweeps.bars import RunsProgress
-from grokscope.sweeps.stopping import stop_on_request
+from grokscope.sweeping import train as train_run
 
 _RUNNING = "Running"
 
@@ -97,36 +93,14 @@ def train(
             raise SpecError("--scale-with-batch needs a --batch-size")
         run_spec = run_spec.with_batches_of(run_spec.training.batch_size)
 
-    resolve_engine(engine, device, run_spec)
-    opened = Store(store)
-    before = opened.find(run_spec.run_id)
-    if before and not force and engine in ("auto", before.engine) and (before.has_weights or not save_weights):
-        note(f"Run {run_spec.run_id} is in the store already; --force trains it again.")
-    else:
-        keep_weights = save_weights or (before is not None and before.has_weights)
-        running = Running(workers=0, engine=engine, device=device, weights=keep_weights, again=before is not None)
-        _train_here(run_spec, store, running)
-    result = opened.load(run_spec.run_id)
+    try:
+        result = train_run(run_spec, store=store, weights=save_weights, force=force, engine=engine, device=device)
+    except KeyboardInterrupt:
+        note("Stopped. The same command goes on.")
+        sys.exit(130)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
     else:
         typer.echo(result.describe())
         typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s) is in {store}.")
         typer.echo(f"Look at it with: grokscope show {result.run_id}{store_flag(store)}")
-
-
-def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
-    """A sweep of one run in this process. Ends the program if it was asked to stop."""
-    finished = False
-    with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
-        for event in run_all([spec], store, running, should_stop=should_stop):
-            match event:
-                case Measured(_, row):
-                    progress.update(0, row)
-                case Waiting(_, owner):
-                    note(f"Run {spec.run_id} is being trained by {owner}: waiting for it.")
-                case Finished():
-                    finished = True
-    if not finished:
-        note("Stopped. The same command goes on.")
-        sys.exit(130)

@@ -4,6 +4,7 @@ many of them.
 
 import json
 
+from grokscope.extension import is_reference
 from grokscope.spec import RunSpec
 
 _SHARE_OF_MEMORY = 0.7  # of what is free: the rest is for what the estimate leaves out
@@ -38,6 +39,8 @@ def stack_key(spec: RunSpec) -> str:
     fields = spec.model_dump(mode="json")
     for path in FREE_FIELDS:
         section, _, field = path.partition(".")
+        if section == "model" and is_reference(spec.model.kind):
+            continue  # one network computes for all runs, and a user's may use any of its fields
         fields[section].pop(field, None)
     return json.dumps(fields)
 
@@ -52,7 +55,7 @@ def bytes_per_run(spec: RunSpec) -> int:
     rows = spec.training.batch_size or task.example_count
     kept = model.activation_count(task)
     # Random words are made as 64-bit numbers, several for each 16 bits.
-    dropped = 6 * max(model.dropout_widths({}), default=0) if model.dropout_probability else 0
+    dropped = 6 * model.activation_count(task) // 5 if model.dropout_probability else 0
     logits = 6 * task.classes
     weights = 6 * model.parameter_count(task)  # they, their gradient, two moments, and what the update makes of them
     return 4 * (rows * (kept + dropped + logits) + weights)

@@ -14,10 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import ClassVar
 
 from grokscope.errors import did_you_mean
-from grokscope.extension import ExtensionError, load_class
+from grokscope.extension import ExtensionError, load_class, remember_source
 from grokscope.measure.behaviour import Behaviour, behaviour_from
 from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra
 from grokscope.models import Evaluation, Network, Weights
@@ -51,6 +52,10 @@ class Measurement(ABC):
     """Some columns of a training curve."""
 
     columns: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        """Remember the source that the class was made from."""
+        remember_source(cls)
 
     @abstractmethod
     def measure(self, moment: Moment) -> Mapping[str, float]:
@@ -173,6 +178,8 @@ def measurements_called(references: Sequence[str]) -> list[Measurement]:
             or not all(isinstance(c, str) and c.isidentifier() for c in columns)
         ):
             raise ExtensionError(f"{reference}: columns must be a tuple of names, and are {columns!r}")
+        if clash := next((column for column in columns if hasattr(Row, column)), None):
+            raise ExtensionError(f"{reference}: a column cannot be called {clash!r}; call it something else")
         if twice := taken & set(columns):
             raise ExtensionError(f"{reference}: there is a column {min(twice)!r} already; call yours something else")
         taken |= set(columns)
@@ -186,7 +193,7 @@ def take_row(moment: Moment, measurements: Sequence[Measurement] = BUILT_IN) -> 
         found = measurement.measure(moment)
         if measurement not in BUILT_IN:
             _check(measurement, found)
-        values |= found
+        values |= {column: value if isinstance(value, int) else float(value) for column, value in found.items()}
     return Row(values)
 
 
@@ -196,5 +203,5 @@ def _check(measurement: Measurement, found: object) -> None:
         came = sorted(found) if isinstance(found, Mapping) else type(found).__name__
         raise ExtensionError(f"{name}.measure() must give {', '.join(measurement.columns)}, and gave {came}")
     for column, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise ExtensionError(f"{name}.measure() must give numbers, and gave {column} = {value!r}")

@@ -197,8 +197,12 @@ class Network(KindSection):
         copy = {name: array.copy() for name, array in weights.items()}
         layer = self.input_neurons(copy)
         assert layer is not None
-        for vectors in layer.vectors.values():
-            vectors[chosen] = 0  # views of the copy
+        for letter, vectors in layer.vectors.items():
+            if not any(np.shares_memory(vectors, array) for array in copy.values()):
+                raise ExtensionError(
+                    f"{self.kind}: input_neurons() must give views of the weights, and {letter!r} is a copy"
+                )
+            vectors[chosen] = 0
         return copy
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grokscope.errors import SpecError, did_you_mean
+from grokscope.extension import is_reference
 from grokscope.phases import Phase
-from grokscope.spec import FAMILIES, RunSpec, field_of, field_paths, value_from_text
+from grokscope.spec import FAMILIES, REFERENCES, RunSpec, field_of, field_paths, value_from_text
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "phase": tuple(phase.value for phase in Phase),
@@ -36,6 +37,10 @@ class Condition:
         field, comparison, value = match.groups()
         if _is_of_a_users_own(field):
             return cls(field, comparison, _guessed(value))
+        if field in REFERENCES and (is_reference(value) or field_of(field).kind == "text"):
+            if comparison not in ("=", "!="):
+                raise SpecError(f"where = {text!r} is not allowed: {field} is compared with = or !=")
+            return cls(field, comparison, value.replace("_", "-") if not is_reference(value) else value)
         textual = field in _COLUMNS or field_of(field).kind in ("choice", "true or false")
         if textual and comparison not in ("=", "!="):
             raise SpecError(f"where = {text!r} is not allowed: {field} is compared with = or !=")
@@ -45,7 +50,7 @@ class Condition:
                 nearest = did_you_mean(value, allowed)
                 raise SpecError(f"{field} = {value!r} is not allowed: must be one of {', '.join(allowed)}{nearest}")
             return cls(field, comparison, value)
-        if field_of(field).kind == "list of whole numbers":
+        if field_of(field).kind.startswith("list"):
             raise SpecError(f"where cannot compare {field}, which is a list")
         wanted = None if value == "none" and field_of(field).default is None else value_from_text(field, value)
         if isinstance(wanted, str) and field_of(field).kind != "choice":
@@ -98,8 +103,17 @@ def where_clause(where: Sequence[str | Condition]) -> tuple[str, list[object]]:
         else:
             # A run stored before a field was there has the field's default.
             column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
-            own = _is_of_a_users_own(condition.field)
-            values.append(None if own else field_of(condition.field).default)
+            values.append(None if _is_of_a_users_own(condition.field) else field_of(condition.field).default)
+            section = condition.field.partition(".")[0]
+            if section in FAMILIES:  # but a user's kind has only the fields that it says
+                column = (
+                    f"iif(instr(coalesce(json_extract(spec, '$.{section}.kind'), ''), ':'), "
+                    f"json_extract(spec, '$.{condition.field}'), {column})"
+                )
+            if condition.field in REFERENCES and "@" not in str(condition.value):
+                # A name without a hash means all versions of the code.
+                column = f"iif(instr({column}, '@'), substr({column}, 1, instr({column}, '@') - 1), {column})"
+                values += [values[-1]] * (column.count("?") - 1)
         comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
         clauses.append(f"{column} {comparison} ?")
         values.append(condition.value)

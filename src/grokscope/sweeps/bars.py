@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grokscope.measure import Row
 from grokscope.spec import RunSpec
-from grokscope.sweeps.messages import Expected, Failed, Finished, Measured
+from grokscope.sweeps.messages import Expected, Failed, Finished, Measured, Waiting
 from grokscope.sweeps.messages import Progress as Event
 from grokscope.sweeps.notes import note
 
@@ -56,6 +56,8 @@ class RunsProgress:
                 self.finish(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
             case Failed(index, error):
                 self.finish(index, f"FAILED: {error}")
+            case Waiting(index, owner):
+                note(f"{self._names[index]} is being trained by {owner}: waiting for it.")
 
     def update(self, index: int, row: Row) -> None:
         """Show the newest measurement of a run."""

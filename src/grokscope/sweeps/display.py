@@ -20,7 +20,7 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
-from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started
+from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, Waiting
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import SEED, Plan
 
@@ -82,6 +82,8 @@ class SweepDisplay:
             case Finished(index, phase, seconds):
                 self._end(index, phase.value if phase else DIVERGED)
                 self._log(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
+            case Waiting(index, owner) if not self._terminal:
+                note(f"{self._specs[index].run_id} is being trained by {owner}: waiting for it.")
             case Failed(index, error):
                 self._failed += 1
                 self._end(index, FAILED)

@@ -14,7 +14,8 @@ class InProcess:
     """Does one run, or one stack of them, after the other in this thread."""
 
     def __init__(self, store: Path, running: Running, should_stop: Callable[[], bool]) -> None:
-        self._worker = Worker(Store(store), running, should_stop, raise_errors=True)
+        self._store = Store(store)
+        self._worker = Worker(self._store, running, should_stop, raise_errors=True)
         self._tasks: list[Task] = []
 
     @property
@@ -37,4 +38,5 @@ class InProcess:
         """Nothing to pass on: the worker asks by itself."""
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Close the store."""
+        self._store.close()

@@ -33,8 +33,9 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from grokscope.errors import SpecError, did_you_mean
+from grokscope.extension import pinned
 from grokscope.section import FieldInfo, value_from_text
-from grokscope.spec import RunSpec
+from grokscope.spec import REFERENCES, RunSpec
 from grokscope.sweeps.formula import Formula
 
 MOST_RUNS = 1_000_000
@@ -65,6 +66,19 @@ class Axis:
         """The fields and their values at one point."""
         return dict(zip(self.fields, self.points[index], strict=True))
 
+    def pinned(self) -> "Axis":
+        """With the hash of its source behind every name of a user's code: an edited file makes another axis."""
+        if not any(path in REFERENCES for path in self.fields):
+            return self
+        points = (
+            tuple(
+                pinned(value) if path in REFERENCES and isinstance(value, str) else value
+                for path, value in zip(self.fields, point, strict=True)
+            )
+            for point in self.points
+        )
+        return replace(self, points=tuple(points))
+
     def thinned(self, count: int) -> "Axis":
         """`count` of the points, evenly spaced, both ends included.
 
@@ -92,6 +106,7 @@ class Plan:
             raise SpecError(f"a sweep cannot be called {self.name!r}: a name has letters, digits, and _ . + - between")
         if not self.axes:
             raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
+        object.__setattr__(self, "axes", tuple(axis.pinned() for axis in self.axes))
         paths = [path for axis in self.axes for path in axis.fields] + list(self.derived)
         for path in paths:
             self.field_of(path)
@@ -260,7 +275,12 @@ class Plan:
             Axis(tuple(axis["fields"]), tuple(tuple(map(_point, point)) for point in axis["points"]))
             for axis in content["axes"]
         )
-        return cls(name, RunSpec.stored(content["base"]), axes, content["derived"])
+        # Not checked again, and no code imported for it: a store may be anybody's.
+        plan = object.__new__(cls)
+        fields = {"name": name, "base": RunSpec.stored(content["base"]), "axes": axes, "derived": content["derived"]}
+        for field_name, value in fields.items():
+            object.__setattr__(plan, field_name, value)
+        return plan
 
     @classmethod
     def from_file(cls, path: Path) -> "Plan":

@@ -137,10 +137,11 @@ class Pool:
                 continue
             match message:
                 case Ready():
-                    worker.ready, self._futile_starts = True, 0
+                    worker.ready = True
                     continue
                 case Started(index):
                     worker.started.add(index)
+                    self._futile_starts = 0
                 case Finished(index) | Failed(index) | Waiting(index) | Stopped(index):
                     del worker.tasks[index]
                 case StoreBroken():
@@ -152,8 +153,8 @@ class Pool:
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-        self._futile_starts += not worker.ready
-        if not worker.ready and (code > 0 or self._futile_starts > MOST_FUTILE_STARTS):
+        self._futile_starts += not worker.started
+        if (not worker.ready and code > 0) or self._futile_starts > MOST_FUTILE_STARTS:
             raise GrokscopeError(f"a worker process {how}; its own messages, above, say why")
         with _for_new_processes():
             self._workers[place] = self._start()

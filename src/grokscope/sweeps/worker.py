@@ -50,8 +50,7 @@ class Worker:
 
     def take(self, tasks: list[Task]) -> Said:
         """Do these runs, as many at once as the engine can. However it ends, no lease is left."""
-        at_once = runs_that_fit(tasks[0][1], self._running.device) if self._engine == "stacked" else 1
-        left = tasks
+        at_once, left = self._at_once(tasks[0][1]), tasks
         try:
             while left:
                 chosen, left = left[:at_once], left[at_once:]
@@ -68,6 +67,14 @@ class Worker:
         finally:
             with suppress(StoreError):  # there may be another on its way, which says more
                 self._release_all()
+
+    def _at_once(self, spec: RunSpec) -> int:
+        if self._engine != "stacked":
+            return 1
+        try:
+            return runs_that_fit(spec.resolved(), self._running.device)
+        except Exception:
+            return 1  # a user's code that fails fails again when it is trained, and is noted then
 
     def _lease(self, tasks: list[Task]) -> Said:
         for index, spec in tasks:
@@ -111,7 +118,8 @@ class Worker:
     def _train(
         self, tasks: list[Task], starts: dict[int, Checkpoint | None]
     ) -> Generator[Progress | Stopped, None, list[RunResult]]:
-        jobs = [Job(spec, starts[index], partial(self._note, index, spec)) for index, spec in tasks]
+        # A user's code is imported here, where what goes wrong is a failure of the run.
+        jobs = [Job(spec.resolved(), starts[index], partial(self._note, index, spec)) for index, spec in tasks]
         group = RunGroup(jobs, engine=self._engine, device=self._running.device)
         for _ in group.train():
             yield from self._news()

@@ -10,12 +10,16 @@ A label depends on its example alone, so it is the same at every α and ξ.
 from abc import ABC, abstractmethod
 
 from grokscope.arrays import Int64Array
-from grokscope.extension import is_reference, load_class
+from grokscope.extension import is_reference, load_class, remember_source
 from grokscope.randomness import Stream, integers
 
 
 class Corruption(ABC):
     """A way to draw wrong labels."""
+
+    def __init_subclass__(cls) -> None:
+        """Remember the source that the class was made from."""
+        remember_source(cls)
 
     @abstractmethod
     def labels(self, truth: Int64Array, examples: Int64Array, classes: int, seed: int) -> Int64Array:

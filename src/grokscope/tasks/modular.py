@@ -64,22 +64,29 @@ class ModularTask(Task):
     @property
     def example_count(self) -> int:
         """How many pairs (m, n) have an answer: nothing can be divided by 0."""
+        if self._other_examples:
+            return super().example_count
         return self.modulus * (self.modulus - (self.operation == "divide"))
 
     @property
     def classes(self) -> int:
         """The residues."""
-        return self.modulus
+        return super().classes if self._other_examples else self.modulus
 
     @property
     def inputs(self) -> InputShape:
         """Pairs of residues."""
-        return InputShape(True, 2, self.modulus)
+        return super().inputs if self._other_examples else InputShape(True, 2, self.modulus)
 
     @property
     def named_by_pairs(self) -> bool:
         """They are."""
-        return True
+        return super().named_by_pairs if self._other_examples else True
+
+    @property
+    def _other_examples(self) -> bool:
+        """Whether a subclass has examples of its own, of which nothing is known without making them."""
+        return type(self).examples is not ModularTask.examples
 
     def examples(self) -> Examples:
         """All pairs in the order of m·p + n, which is also what they are called."""

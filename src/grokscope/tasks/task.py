@@ -57,6 +57,7 @@ class Task(KindSection):
     """A rule to learn, how much of it is shown, and how much of that is wrong."""
 
     section: ClassVar[str] = "task"
+    references: ClassVar[frozenset[str]] = frozenset({"kind", "corruption_kind"})
 
     data_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.5
     corruption: Annotated[float, Field(ge=0, le=1)] = 0.35

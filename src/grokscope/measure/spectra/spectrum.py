@@ -151,8 +151,8 @@ def output_spectra(network: Network, weights: Weights, task: Task) -> NeuronSpec
 
 
 def _measured(neurons: Neurons | None, basis: Basis | None) -> NeuronSpectra | None:
-    if neurons is None or basis is None:
-        return None
+    if neurons is None or basis is None or len({vectors.shape[1] for vectors in neurons.vectors.values()}) > 1:
+        return None  # waves run over tokens and over labels alike, so there must be as many of both
     spectra = basis.amplitudes(neurons.stacked())  # [V, N, symbols] → [V, N, K]
     strongest = np.where(spectra.any(axis=-1), spectra.argmax(axis=-1), -1)
     return NeuronSpectra(
