@@ -44,6 +44,7 @@ from grokscope.models import (
     Neurons,
     Transformer,
     analytic_weights,
+    idle_norm,
     initial_weights,
     pruned,
 )
@@ -124,6 +125,7 @@ __all__ = [
     "claims",
     "classify",
     "figure",
+    "idle_norm",
     "initial_weights",
     "integers",
     "make_dataset",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.integration.processes import grokscope
 
-from grokscope import RunSpec
+from grokscope import RunSpec, Store
 from grokscope.sweeps.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -42,14 +42,20 @@ def test_python_in_the_documents_runs(tmp_path: Path, code: str) -> None:
 
 def test_the_page_on_your_own_code_does_what_it_says(tmp_path: Path) -> None:
     """The file that it shows, the command, the spec and the program that use it."""
-    rules, program = blocks("python", EXTENDING_PAGE)
+    rules, program, network, figure = blocks("python", EXTENDING_PAGE)
     (spec,) = blocks("toml", EXTENDING_PAGE)
     (command,) = (line for block in blocks("sh", EXTENDING_PAGE) for line in block.splitlines())
     (tmp_path / "my_rules.py").write_text(rules, encoding="utf-8")
     (tmp_path / "my.toml").write_text(spec, encoding="utf-8")
+    (tmp_path / "gated.py").write_text(network, encoding="utf-8")
+    (tmp_path / "figure.py").write_text(figure, encoding="utf-8")
     small = ["--steps", "20", "--store", "runs"]
     for arguments in (command.split()[1:] + small, ["train", "--spec", "my.toml", *small]):
         grokscope(*arguments, cwd=tmp_path)
+    grokscope("train", "--model", "gated.py:Gated", "--modulus", "11", *small, "--save-weights", cwd=tmp_path)
+    (stored,) = Store(tmp_path / "runs").runs(where=["model.kind=gated.py:Gated"])
+    grokscope("prune", stored.run_id, "--store", "runs", cwd=tmp_path)
+    grokscope("figure", "figure.py", "--scale", "tiny", "--store", "runs", cwd=tmp_path)
     finished = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
     )

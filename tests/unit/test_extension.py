@@ -479,3 +479,86 @@ def test_runs_that_share_a_network_of_ones_own_share_its_fields(write: Write) ->
     own = gs.RunSpec().updated({"model.kind": "mine.py:Net"})
     assert stack_key(own) != stack_key(own.updated({"model.dropout": 0.5}))
     assert stack_key(own) == stack_key(own.updated({"optimizer.weight_decay": 0.5}))
+
+
+OPTIMIZER = """
+import grokscope as gs
+
+class Own(gs.Optimizer):
+    {head}
+
+    def update(self, weight, gradient, moments, step):
+        {body}
+"""
+REGULARIZER = """
+import grokscope as gs
+
+class Own(gs.Regularizer):
+    def {method}:
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("section", "text", "parts"),
+    [
+        (
+            "optimizer",
+            OPTIMIZER.format(head="moments = ('mean',)", body="moments['men'].add_(1)"),
+            ["KeyError", "mean"],
+        ),
+        ("optimizer", OPTIMIZER.format(head="strength: int = 1", body="moments['mean'] = gradient"), ["moments: none"]),
+        (
+            "regularizer",
+            REGULARIZER.format(method="penalty(self, weights)", body="return weights['U']"),
+            ["one number"],
+        ),
+        ("regularizer", REGULARIZER.format(method="penalty(self, weights)", body="return 'much'"), ["failed"]),
+        (
+            "regularizer",
+            REGULARIZER.format(method="example_losses(self, logits, labels, loss)", body="return logits.mean()"),
+            ["one loss for each example", "[]"],
+        ),
+    ],
+)
+def test_an_update_or_a_loss_that_is_something_else_is_refused(
+    write: Write, section: str, text: str, parts: list[str]
+) -> None:
+    write("mine.py", text)
+    small: dict[str, object] = {"task.modulus": 7, "model.width": 8, "training.steps": 2}
+    with pytest.raises(ExtensionError) as error:
+        execute(gs.RunSpec().updated(small | {f"{section}.kind": "mine.py:Own"}))
+    one_line(error, "mine.py:Own", *parts)
+
+
+@pytest.mark.parametrize(
+    ("extra", "parts"),
+    [
+        ("    dropout: float = 0.2\n", ["dropout_widths() names no place"]),
+        ("    def input_neurons(self, weights):\n        return {'u': weights['A']}\n", ["grokscope.Neurons", "dict"]),
+        (
+            "    def input_neurons(self, weights):\n        return gs.Neurons('hidden', {'u': weights['A'][0]})\n",
+            ["[N, symbols]"],
+        ),
+    ],
+)
+def test_a_network_that_does_not_keep_its_word_is_refused(write: Write, extra: str, parts: list[str]) -> None:
+    weights = GOOD_WEIGHTS.replace("np.zeros((", "np.ones((")
+    write("mine.py", NETWORK.format(weights=weights, forward=GOOD_FORWARD) + extra)
+    spec = gs.RunSpec().updated({"task.modulus": 11, "model.kind": "mine.py:Net", "training.steps": 2})
+    with pytest.raises(ExtensionError) as error:
+        execute(spec)
+    one_line(error, *parts)
+
+
+def test_prunable_needs_neurons_and_a_hidden_layer(write: Write) -> None:
+    prunable = "    def why_not_prunable(self):\n        return None\n"
+    neurons = "    def input_neurons(self, weights):\n        return gs.Neurons('hidden', {'w': weights['A'].T})\n"
+    write("bare.py", NETWORK.format(weights=GOOD_WEIGHTS, forward=GOOD_FORWARD) + prunable)
+    write("half.py", NETWORK.format(weights=GOOD_WEIGHTS, forward=GOOD_FORWARD) + prunable + neurons)
+    for file, missing in (("bare.py", "input_neurons()"), ("half.py", "hidden_layer()")):
+        network, task = gs.ModelSpec(kind=f"{file}:Net"), gs.TaskSpec(modulus=5)
+        weights = network.initial_weights(task, seed=0)
+        with pytest.raises(gs.GrokscopeError) as error:
+            gs.measure_pruning(weights, network, task.dataset())
+        one_line(error, missing)

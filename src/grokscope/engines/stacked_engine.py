@@ -17,7 +17,14 @@ from torch.func import functional_call, vmap
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.stacking import stack_key
 from grokscope.engines.state import TrainingState
-from grokscope.engines.torch_engine import available_device, dropout_bits, optimizer_of, reproducible_arithmetic
+from grokscope.engines.torch_engine import (
+    available_device,
+    check_regularizer,
+    dropout_bits,
+    optimizer_of,
+    reproducible_arithmetic,
+    update,
+)
 from grokscope.errors import EngineError
 from grokscope.models import Evaluation, Weights, is_statistic, make_network
 from grokscope.models.module import check_forward, to_numpy
@@ -51,6 +58,7 @@ class StackedEngine:
         # Holds no weights of its own: every call is given those of the stack.
         self._module = make_network(self._spec.model, states[0].weights).to(self._device)
         check_forward(self._module, datasets[0].train_inputs, datasets[0].classes)
+        check_regularizer(self._spec, self._module, datasets[0])
         self._arrays = {
             name: self._stacked([state.weights[name] for state in states], name) for name in states[0].weights
         }
@@ -203,7 +211,7 @@ class StackedEngine:
         # Together if one optimiser has the numbers of all runs, else one run after another.
         groups = [turned] if optimizers[0].updates_together() else zip(*turned, strict=True)
         for optimizer, (own, slope, *kept) in zip(optimizers, groups, strict=True):
-            optimizer.update(own, slope, dict(zip(optimizer.moments, kept, strict=True)), self.step)
+            update(optimizer, own, slope, dict(zip(optimizer.moments, kept, strict=True)), self.step)
 
     # ---- in and out -------------------------------------------------------------------------------------------------
 

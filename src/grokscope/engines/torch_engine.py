@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,9 @@ from grokscope.arrays import Int64Array
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.state import TrainingState
 from grokscope.errors import EngineError, did_you_mean
-from grokscope.extension import ExtensionError
+from grokscope.extension import ExtensionError, is_reference
 from grokscope.models import Evaluation, Weights, make_network
-from grokscope.models.module import check_forward, evaluate, to_numpy
+from grokscope.models.module import NetworkModule, check_forward, evaluate, to_numpy
 from grokscope.optimizers import Optimizer
 from grokscope.randomness import NEURONS_PER_BLOCK, dropout_scale, dropout_threshold, dropout_words
 from grokscope.spec import RunSpec
@@ -33,6 +34,7 @@ class TorchEngine:
         self._device = available_device(device)
         self._module = make_network(spec.model, state.weights).to(self._device)
         check_forward(self._module, dataset.train_inputs, dataset.classes)
+        check_regularizer(spec, self._module, dataset)
         self._trained = dict(self._module.named_parameters())
         self._moments = {
             key: self._module.oriented(key.partition(".")[2], torch.tensor(value)).contiguous().to(self._device)
@@ -92,7 +94,7 @@ class TorchEngine:
             raise ExtensionError(f"{self._spec.model.kind}: the loss does not depend on the weights {name!r}")
         turned = partial(self._module.oriented, name)
         moments = {moment: turned(self._moments[f"{moment}.{name}"]) for moment in self._spec.optimizer.moments}
-        self._optimizers[name].update(turned(weight), turned(gradient), moments, self.step)
+        update(self._optimizers[name], turned(weight), turned(gradient), moments, self.step)
 
     def _dropout_masks(self, examples: Tensor) -> list[Tensor]:
         """For each place where dropout acts: 0 for a dropped value, the scale for a kept one [B, width]."""
@@ -103,6 +105,40 @@ class TorchEngine:
             dropout_mask(dropout_bits(seed, self.step, examples, width, layer), probability)
             for layer, width in enumerate(self._module.dropout_widths())
         ]
+
+
+def update(optimizer: Optimizer, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], step: int) -> None:
+    """One step of an optimiser; what goes wrong in a user's is said with its name."""
+    if not is_reference(optimizer.kind):
+        optimizer.update(weight, gradient, moments, step)
+        return
+    try:
+        optimizer.update(weight, gradient, MappingProxyType(moments), step)
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        kept = ", ".join(optimizer.moments) or "none"
+        raise ExtensionError(f"{optimizer.kind}: update() failed (moments: {kept}): {message}") from error
+
+
+def check_regularizer(spec: RunSpec, module: NetworkModule, dataset: Dataset) -> None:
+    """See that a user's regulariser gives a loss for each example and one number for the weights."""
+    regularizer = spec.regularizer
+    if not is_reference(regularizer.kind):
+        return
+    device = next(module.parameters()).device
+    labels = torch.tensor(dataset.train_labels[:2], device=device)
+    try:
+        logits = module.eval()(torch.tensor(dataset.train_inputs[:2], device=device))
+        losses = regularizer.example_losses(logits, labels, spec.training.loss)
+        penalty = torch.as_tensor(regularizer.penalty(module.named_arrays()))
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ExtensionError(f"{regularizer.kind} failed on the first two examples: {message}") from error
+    if losses.shape != labels.shape or penalty.dim():
+        raise ExtensionError(
+            f"{regularizer.kind}: example_losses() must give one loss for each example and penalty() one number; "
+            f"they gave shapes {list(losses.shape)} for {len(labels)} examples and {list(penalty.shape)}"
+        )
 
 
 def optimizer_of(spec: RunSpec, name: str) -> Optimizer:

@@ -12,7 +12,7 @@ from grokscope.arrays import Int64Array
 from grokscope.extension import ExtensionError, is_reference
 from grokscope.models.evaluation import Evaluation, Loss
 from grokscope.models.mlp import Activation, Norm
-from grokscope.models.network import Network
+from grokscope.models.network import Network, Neurons
 from grokscope.models.weights import NORM_EPSILON, Weights, is_statistic
 from grokscope.tasks import Inputs
 
@@ -155,12 +155,12 @@ def losses_per_example(logits: Tensor, labels: Tensor, loss: Loss) -> Tensor:
 
 
 def check_forward(module: NetworkModule, inputs: Inputs, classes: int) -> None:
-    """See that a user's network gives a logit for each label, before it is trained."""
+    """See that a user's network does what was promised, before it is trained."""
     network = module.network
     if not is_reference(network.kind):
         return
     try:
-        logits = logits_of(module, inputs[:2])
+        logits = module.eval()(torch.tensor(inputs[:2], device=next(module.parameters()).device))
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         raise ExtensionError(f"{network.kind}: forward() failed on the first two examples: {message}") from error
@@ -168,6 +168,15 @@ def check_forward(module: NetworkModule, inputs: Inputs, classes: int) -> None:
     if not isinstance(logits, Tensor) or list(logits.shape) != expected or not logits.is_floating_point():
         came = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
         raise ExtensionError(f"{network.kind}: forward() must give float logits of shape {expected}, and gave {came}")
+    if not logits.requires_grad:
+        raise ExtensionError(f"{network.kind}: the logits of forward() do not depend on the weights")
+    if network.dropout_probability and not module.dropout_widths():
+        raise ExtensionError(f"{network.kind}: it has a dropout, and dropout_widths() names no place where it acts")
+    neurons = network.input_neurons(module.weights())
+    if neurons is not None and not isinstance(neurons, Neurons):
+        raise ExtensionError(
+            f"{network.kind}: input_neurons() must return grokscope.Neurons, and returned {type(neurons).__name__}"
+        )
 
 
 def to_numpy(tensor: Tensor) -> npt.NDArray[np.float32]:

@@ -42,6 +42,15 @@ class Neurons:
     norm_scale: FloatVectors | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
     what: str = "neurons"  # what one calls them
 
+    def __post_init__(self) -> None:
+        """Refuse vectors that do not belong to the same neurons."""
+        shapes = {letter: np.shape(vectors) for letter, vectors in self.vectors.items()}
+        if not shapes or any(len(shape) != 2 for shape in shapes.values()) or len({n for n, _ in shapes.values()}) > 1:
+            raise ExtensionError(f"Neurons need vectors of shape [N, symbols] with one N; these have {shapes}")
+        count = len(self)
+        if self.norm_scale is not None and np.shape(self.norm_scale) != (count,):
+            raise ExtensionError(f"norm_scale must have one number for each of the {count} neurons")
+
     def __len__(self) -> int:
         return len(next(iter(self.vectors.values())))
 
@@ -109,7 +118,10 @@ class Network(KindSection):
 
     def hidden_layer(self, weights: Weights, inputs: Inputs) -> HiddenLayer:
         """What pruning works on."""
-        raise GrokscopeError(self.why_not_prunable() or "")
+        raise GrokscopeError(
+            self.why_not_prunable()
+            or f"{self.kind}: why_not_prunable() returns None, so there must be a hidden_layer() too"
+        )
 
     def why_not_prunable(self) -> str | None:
         """Why single neurons cannot be taken out, in words; None if they can."""
@@ -187,16 +199,22 @@ class Network(KindSection):
 
         return NetworkModule(self, weights)
 
+    def prunable_neurons(self, weights: Weights) -> Neurons:
+        """The neurons that pruning takes out; an error that says why if there are none."""
+        neurons, reason = self.input_neurons(weights), self.why_not_prunable()
+        if reason:
+            raise GrokscopeError(reason)
+        if neurons is None:
+            raise ExtensionError(f"{self.kind}: why_not_prunable() returns None, so there must be input_neurons() too")
+        return neurons
+
     def pruned(self, weights: Weights, neurons: npt.ArrayLike) -> Weights:
         """A copy without these neurons (indices, or a mask): their vectors are zero; nothing is retrained."""
-        if reason := self.why_not_prunable():
-            raise GrokscopeError(reason)
         chosen = np.asarray(neurons)
         if chosen.dtype != np.bool_:
             chosen = chosen.astype(np.int64)
         copy = {name: array.copy() for name, array in weights.items()}
-        layer = self.input_neurons(copy)
-        assert layer is not None
+        layer = self.prunable_neurons(copy)
         for letter, vectors in layer.vectors.items():
             if not any(np.shares_memory(vectors, array) for array in copy.values()):
                 raise ExtensionError(

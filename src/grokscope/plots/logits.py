@@ -21,6 +21,7 @@ _ABREAST = 4
 _TRUTH_COLOR, _LABEL_COLOR = BLUE, VERMILION  # blue and red, as in Figure 23
 _PART_COLORS = {"corrupted": _LABEL_COLOR, "clean": GREEN, "test": _TRUTH_COLOR}
 _BINS = 60
+_SHOWN_POSITIONS = 8  # of an example, in its title
 
 
 def draw_logits(result: RunResult, table: LogitTable, shown: Int64Array, logits: npt.NDArray[np.float32]) -> Figure:
@@ -73,8 +74,9 @@ def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.
     axes.plot(truth, logits[truth], "o", color=_TRUTH_COLOR, markersize=6, label="true label")
     # Smaller, so that a drawn label that is the true one hides nothing.
     axes.plot(label, logits[label], "o", color=_LABEL_COLOR, markersize=4.5, label="label trained on")
-    m, n = table.pairs[k]
-    axes.set_title(f"({m}, {n}): true {truth}, trained on {label}", fontsize=9, fontweight="normal")
+    shown = ", ".join(f"{value:g}" for value in table.pairs[k][:_SHOWN_POSITIONS])
+    shown += ", …" if len(table.pairs[k]) > _SHOWN_POSITIONS else ""
+    axes.set_title(f"({shown}): true {truth}, trained on {label}", fontsize=9, fontweight="normal")
     axes.set_xlabel("label")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 

@@ -203,7 +203,10 @@ class Task(KindSection):
 
 @lru_cache(maxsize=4)
 def _examples_of(task: Task) -> Examples:
-    examples = task.examples()
+    try:
+        examples = task.examples()
+    except GrokscopeError as error:
+        raise error if isinstance(error, ExtensionError) else ExtensionError(f"{task.kind}: {error}") from None
     if not isinstance(examples, Examples):
         raise ExtensionError(
             f"{task.kind}: examples() must return grokscope.Examples, and returned {type(examples).__name__}"

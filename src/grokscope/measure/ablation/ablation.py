@@ -222,8 +222,10 @@ def with_vectors(model: Network, weights: Weights, vectors: FloatArray) -> Weigh
 
 
 def _neurons(model: Network, weights: Weights) -> Neurons:
-    neurons = model.input_neurons(weights)
-    assert neurons is not None  # or there would be nothing to ablate
+    neurons = model.prunable_neurons(weights)
+    if neurons.vectors.keys() != {"u", "v", "w"}:
+        have = ", ".join(neurons.vectors)
+        raise GrokscopeError(f"ablations need neurons with vectors u, v and w; {model.describe()} has {have}")
     return neurons
 
 

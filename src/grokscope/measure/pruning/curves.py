@@ -16,7 +16,7 @@ from grokscope.arrays import FloatArray, Int64Array
 from grokscope.errors import GrokscopeError
 from grokscope.measure.pruning.prefixes import Prefixes, evaluate_prefixes
 from grokscope.measure.spectra.spectrum import neuron_spectra
-from grokscope.models import Loss, Network, Neurons, Weights
+from grokscope.models import Loss, Network, Weights
 from grokscope.randomness import Stream, permutation
 from grokscope.tables import data_frame
 from grokscope.tasks import Dataset, Task
@@ -125,7 +125,7 @@ def pruning_orders(model: Network, weights: Weights, task: Task) -> dict[str, In
     >>> {name: int(order[0]) for name, order in pruning_orders(model, weights, TaskSpec(modulus=11)).items()}
     {'lowest_ipr': 2, 'highest_ipr': 1, 'norm': 2}
     """
-    neurons = _prunable_neurons(model, weights)
+    neurons = model.prunable_neurons(weights)
     spectra = neuron_spectra(model, weights, task)
     orders = {}
     if spectra is not None:
@@ -168,7 +168,7 @@ def measure_pruning(
     if random_orders < 1:
         raise GrokscopeError(f"random_orders = {random_orders} is not allowed: must be at least 1")
     named = pruning_orders(model, weights, dataset.task)
-    drawn = [random_order(len(_prunable_neurons(model, weights)), number, seed) for number in range(random_orders)]
+    drawn = [random_order(len(model.prunable_neurons(weights)), number, seed) for number in range(random_orders)]
     curves = pruning_curves(weights, model, dataset, [*named.values(), *drawn], loss)
     chance = curves[len(named) :]
     mean = _over(chance, lambda values: np.asarray(values.mean(axis=0)))
@@ -193,7 +193,7 @@ def pruning_curves(
     >>> curve.test_accuracy.shape, float(curve.test_accuracy[0])
     ((401,), 1.0)
     """
-    neurons = len(_prunable_neurons(model, weights))
+    neurons = len(model.prunable_neurons(weights))
     checked = [_checked(order, neurons) for order in orders]
     tallies = [_Tally(neurons) for _ in checked]
     size = max(_FEWEST_PAIRS, _VALUES_AT_ONCE // neurons)
@@ -210,14 +210,6 @@ def pruning_curves(
         for tally, order in zip(tallies, checked, strict=True):
             tally.add_test(evaluate_prefixes(layer, order, labels, loss), labels)
     return [tally.curve(dataset) for tally in tallies]
-
-
-def _prunable_neurons(model: Network, weights: Weights) -> Neurons:
-    if reason := model.why_not_prunable():
-        raise GrokscopeError(reason)
-    neurons = model.input_neurons(weights)
-    assert neurons is not None
-    return neurons
 
 
 def _checked(order: npt.ArrayLike, neurons: int) -> Int64Array:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from grokscope.arrays import Int64Array
 from grokscope.compiled import instruction_level, native_module
+from grokscope.extension import ExtensionError
 from grokscope.models import NORM_EPSILON, HiddenLayer, Loss
 
 _ROWS_AT_ONCE = 256  # in numpy: their logits stay in the second cache at p = 97
@@ -40,6 +41,11 @@ def evaluate_prefixes(layer: HiddenLayer, order: Int64Array, labels: Int64Array,
     ([7, 7], [0, 0])
     """
     hidden, output, norm = layer
+    if hidden.ndim != 2 or output.ndim != 2 or hidden.shape != (len(labels), output.shape[1]):
+        raise ExtensionError(
+            "hidden_layer() must give activations [n, N] and an output [classes, N], and gave "
+            f"{list(hidden.shape)} and {list(output.shape)} for {len(labels)} examples"
+        )
     kernel = native_module()
     if kernel is None:
         return in_numpy(hidden, output, order, labels, loss, *(norm or ()))

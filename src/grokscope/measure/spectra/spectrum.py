@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.arrays import FloatArray
+from grokscope.extension import ExtensionError
 from grokscope.models import Network, Neurons, Weights
 from grokscope.tables import data_frame
 from grokscope.tasks import Task
@@ -153,6 +154,8 @@ def output_spectra(network: Network, weights: Weights, task: Task) -> NeuronSpec
 def _measured(neurons: Neurons | None, basis: Basis | None) -> NeuronSpectra | None:
     if neurons is None or basis is None or len({vectors.shape[1] for vectors in neurons.vectors.values()}) > 1:
         return None  # waves run over tokens and over labels alike, so there must be as many of both
+    if not hasattr(basis, "amplitudes"):
+        raise ExtensionError(f"waves() must return grokscope.Waves or None, and returned {type(basis).__name__}")
     spectra = basis.amplitudes(neurons.stacked())  # [V, N, symbols] → [V, N, K]
     strongest = np.where(spectra.any(axis=-1), spectra.argmax(axis=-1), -1)
     return NeuronSpectra(
