@@ -141,8 +141,10 @@ def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
     with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
         for event in run_all([spec], store, running, should_stop=should_stop):
             match event:
-                case Measured() | Waiting():
+                case Measured():
                     progress.show(event)
+                case Waiting(_, owner):
+                    note(f"Run {spec.run_id} is being trained by {owner}: waiting for it.")
                 case Finished():
                     finished = True
     if not finished:

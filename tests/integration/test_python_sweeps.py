@@ -96,7 +96,7 @@ def test_another_sweep_of_the_same_name_is_announced(
 ) -> None:
     for values in ([0, 1], [0, 1], [2]):
         gs.sweep({"training.seed": values}, base=tiny, name="mine", store=tmp_path, workers=0)
-    assert capsys.readouterr().err.count("The store had another sweep mine.") == 1
+    assert capsys.readouterr().err.count("The store has a sweep mine with other settings.") == 1
     assert len(gs.Store(tmp_path).cells("mine")) == 1
     assert len(gs.Store(tmp_path).all()) == 3
 

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -193,6 +194,9 @@ def _for_new_processes() -> Iterator[None]:
     script without `if __name__ == "__main__"` would start itself for ever.
     """
     main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
+    resource_tracker.ensure_running()  # which unblocks signals when it starts
+    # A Ctrl-C that comes while they are ignored would be lost: blocked, it waits until the handlers are back.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS if main else ())
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in PARENTS_SIGNALS if main}
     wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}
@@ -205,6 +209,7 @@ def _for_new_processes() -> Iterator[None]:
         sys.modules["__main__"] = program
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
