@@ -96,6 +96,11 @@ def pinned(kind: str) -> str:
     return str(Reference.parse(kind).pinned)
 
 
+def named(value: object) -> object:
+    """A class that was passed in Python as its name and source; all else as it is."""
+    return str(own_reference(value, reference_to(value))) if isinstance(value, type) else value
+
+
 def short_name(kind: str) -> str:
     """A kind in a table or title: the class alone.
 

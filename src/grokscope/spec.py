@@ -22,7 +22,7 @@ import tomli_w
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
 from grokscope.errors import SpecError, did_you_mean
-from grokscope.extension import is_reference, pinned, reading_a_store
+from grokscope.extension import is_reference, named, pinned, reading_a_store
 from grokscope.models import Loss, Network
 from grokscope.optimizers import Optimizer
 from grokscope.regularizers import Regularizer
@@ -115,8 +115,9 @@ def _hyphenated(value: object) -> object:
 
 
 def _measurements(value: object) -> object:
-    """Accept the lists of JSON and TOML, and one name."""
-    names = (value,) if isinstance(value, str) else value
+    """Accept the lists of JSON and TOML, one name, and classes."""
+    names = (value,) if isinstance(value, str | type) else value
+    names = tuple(map(named, names)) if isinstance(names, list | tuple) else names
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return value
     for name in names:

@@ -239,6 +239,16 @@ def test_a_subclass_of_modular_arithmetic_may_have_other_examples(write: Write) 
     assert result.trained_weights()["W"].shape == (2, 8)
 
 
+def test_a_corruption_and_a_measurement_may_be_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    nearby: Any = load_class("nearby_labels.py:Nearby", object)
+    ranks: Any = [load_class("effective_rank.py:EffectiveRank", object)]
+    spec = gs.RunSpec(task=gs.TaskSpec(corruption_kind=nearby), training=gs.TrainingSpec(measurements=ranks))
+    names = {"task.corruption_kind": "nearby_labels.py:Nearby"}
+    names["training.measurements"] = "effective_rank.py:EffectiveRank"
+    assert spec.run_id == gs.RunSpec().updated(names).run_id
+
+
 # ---- nothing is imported unasked -----------------------------------------------------------------------------------
 
 

@@ -74,7 +74,7 @@ def plan_work(
 
 
 @dataclass(frozen=True)
-class Job:
+class Chore:
     """What is to be done for the single networks, or for one diagram."""
 
     name: str
@@ -92,18 +92,18 @@ class Job:
         return self.runs - self.done - self.shared - self.to_do
 
 
-def jobs(work: Work) -> list[Job]:
+def jobs(work: Work) -> list[Chore]:
     """What there is to do and how long it will take, estimated from a few steps that are run now."""
     store = open_if_there(work.store)
     planned: set[str] = set()
 
-    def job(name: str, runs: int, done: int, missing: Sequence[RunSpec], *, diagram: bool) -> Job:
+    def job(name: str, runs: int, done: int, missing: Sequence[RunSpec], *, diagram: bool) -> Chore:
         to_do = [spec for spec in missing if spec.run_id not in planned]
         planned.update(spec.run_id for spec in to_do)
         running = work.running
         seconds = estimated_seconds(to_do, running.engine_used, running.device) / running.processes
         size = estimated_bytes(to_do, weights=not diagram)
-        return Job(name, runs, done, len(missing) - len(to_do), len(to_do), seconds, size, diagram)
+        return Chore(name, runs, done, len(missing) - len(to_do), len(to_do), seconds, size, diagram)
 
     found = []
     if work.specs:

@@ -7,7 +7,7 @@ from pathlib import Path
 from grokscope.store import Store
 from grokscope.sweeps.messages import Progress, Stopped
 from grokscope.sweeps.running import Running
-from grokscope.sweeps.worker import Task, Worker
+from grokscope.sweeps.worker import Assignment, Worker
 
 
 class InProcess:
@@ -16,14 +16,14 @@ class InProcess:
     def __init__(self, store: Path, running: Running, should_stop: Callable[[], bool]) -> None:
         self._store = Store(store)
         self._worker = Worker(self._store, running, should_stop, raise_errors=True)
-        self._tasks: list[Task] = []
+        self._tasks: list[Assignment] = []
 
     @property
     def busy(self) -> bool:
         """Whether there are runs that `messages` has not done yet."""
         return bool(self._tasks)
 
-    def assign(self, choose: Callable[[], list[Task]]) -> None:
+    def assign(self, choose: Callable[[], list[Assignment]]) -> None:
         """Take what `choose` returns."""
         self._tasks = self._tasks or choose()
 

@@ -22,7 +22,7 @@ from grokscope.sweeps.in_process import InProcess
 from grokscope.sweeps.messages import Internal, Progress, Ready, Stopped, StoreBroken, Unstarted, Waiting
 from grokscope.sweeps.pool import Pool
 from grokscope.sweeps.running import Running
-from grokscope.sweeps.worker import Task
+from grokscope.sweeps.worker import Assignment
 
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
 MOST_STACKED = 256  # runs that a worker with the stacked engine is given together
@@ -35,7 +35,7 @@ class Executor(Protocol):
     def busy(self) -> bool:
         """Whether runs are under way."""
 
-    def assign(self, choose: Callable[[], list[Task]]) -> None:
+    def assign(self, choose: Callable[[], list[Assignment]]) -> None:
         """Take what `choose` returns, as often as there is somebody idle."""
 
     def messages(self, timeout: float) -> Iterator[Progress | Internal]:
@@ -110,7 +110,7 @@ def _executor(running: Running, runs: int, store: Path, should_stop: Callable[[]
     return Pool(min(running.processes, max(runs, 1)), store, running)
 
 
-def _next_tasks(todo: deque[int], specs: Sequence[RunSpec], engine: str) -> list[Task]:
+def _next_tasks(todo: deque[int], specs: Sequence[RunSpec], engine: str) -> list[Assignment]:
     """The next run, and with the stacked engine those soon after it that can advance together with it."""
     if not todo:
         return []

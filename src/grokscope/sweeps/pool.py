@@ -35,7 +35,7 @@ from grokscope.sweeps.messages import (
     Waiting,
 )
 from grokscope.sweeps.running import Running
-from grokscope.sweeps.worker import Task, Worker
+from grokscope.sweeps.worker import Assignment, Worker
 
 MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have done anything
 PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -54,7 +54,7 @@ def work(pipe: "Connection[object, object]", stop: ctypes.c_bool, store: Path, r
     _say(pipe, Ready())
     while True:
         try:
-            tasks: list[Task] = pipe.recv()  # type: ignore[assignment]
+            tasks: list[Assignment] = pipe.recv()  # type: ignore[assignment]
         except (EOFError, OSError):
             return
         try:
@@ -117,7 +117,7 @@ class Pool:
         """Whether a worker has runs that it has not answered for."""
         return any(worker.tasks for worker in self._workers)
 
-    def assign(self, choose: Callable[[], list[Task]]) -> None:
+    def assign(self, choose: Callable[[], list[Assignment]]) -> None:
         """Give every idle worker what `choose` returns, as long as it returns something."""
         for worker in self._workers:
             if worker.ready and not worker.tasks and (chosen := choose()):

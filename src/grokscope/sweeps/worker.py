@@ -26,7 +26,7 @@ CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
 REPORT_SECONDS = 0.25  # between two measurements of a run that are reported; nobody looks faster
 
-Task = tuple[int, RunSpec]  # a run and its place among all of the sweep
+Assignment = tuple[int, RunSpec]  # a run and its place among all of the sweep
 Said = Iterator[Progress | Stopped]
 
 
@@ -43,12 +43,12 @@ class Worker:
         """With `raise_errors` an exception in a run is for the caller; otherwise it is stored, and the others go on."""
         self._store, self._running, self._should_stop = store, running, should_stop
         self._engine, self._raise_errors = running.engine_used, raise_errors
-        self._leased: list[Task] = []
+        self._leased: list[Assignment] = []
         self._unsaid: list[Measured] = []
         self._reported: dict[int, float] = {}  # when a run's measurement was reported last
         self._saved = self._renewed = 0.0
 
-    def take(self, tasks: list[Task]) -> Said:
+    def take(self, tasks: list[Assignment]) -> Said:
         """Do these runs, as many at once as the engine can. However it ends, no lease is left."""
         at_once, left = self._at_once(tasks[0][1]), tasks
         try:
@@ -76,7 +76,7 @@ class Worker:
         except Exception:
             return 1  # a user's code that fails fails again when it is trained, and is noted then
 
-    def _lease(self, tasks: list[Task]) -> Said:
+    def _lease(self, tasks: list[Assignment]) -> Said:
         for index, spec in tasks:
             match self._store.lease(spec.run_id, weights=self._running.weights, again=self._running.again):
                 case LeaseAnswer.HELD:
@@ -92,7 +92,7 @@ class Worker:
         while self._leased:
             self._store.release(self._leased.pop()[1].run_id)
 
-    def _run_together(self, tasks: list[Task], starts: dict[int, Checkpoint | None]) -> Said:
+    def _run_together(self, tasks: list[Assignment], starts: dict[int, Checkpoint | None]) -> Said:
         try:
             results = yield from self._train(tasks, starts)
         except (_StopRequested, StoreError):
@@ -116,7 +116,7 @@ class Worker:
             yield self._answered(Finished(index, result.phase, result.seconds))
 
     def _train(
-        self, tasks: list[Task], starts: dict[int, Checkpoint | None]
+        self, tasks: list[Assignment], starts: dict[int, Checkpoint | None]
     ) -> Generator[Progress | Stopped, None, list[RunResult]]:
         # A user's code is imported here, where what goes wrong is a failure of the run.
         jobs = [Job(spec.resolved(), starts[index], partial(self._note, index, spec)) for index, spec in tasks]

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from grokscope.arrays import BoolArray, Int64Array
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.extension import ExtensionError, is_reference, pinned
+from grokscope.extension import ExtensionError, is_reference, named, pinned
 from grokscope.randomness import Stream, permutation
 from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks.corruption import CORRUPTIONS, Corruption, corruption_called
@@ -47,7 +47,8 @@ class InputShape(NamedTuple):
 
 
 def _corruption_kind(value: object) -> object:
-    """Accept symmetric_wrong for symmetric-wrong, and a user's own."""
+    """Accept symmetric_wrong for symmetric-wrong, and a user's own, by name or as a class."""
+    value = named(value)
     if not isinstance(value, str):
         return value
     return pinned(value) if is_reference(value) else value.replace("_", "-")
