@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,21 @@ def test_workers_do_not_outlive_a_killed_demo(tmp_path: Path) -> None:
     process.kill()
     process.communicate()
     wait_until(lambda: not any(is_running(pid) for pid in workers), "the workers end")
+
+
+def test_many_processes_may_make_the_same_new_store(tmp_path: Path) -> None:
+    """SQLite refuses one of two processes that switch a new index to a write-ahead log at the same moment."""
+    processes = multiprocessing.get_context("fork")
+    for round_ in range(10):
+        together = processes.Barrier(6)
+
+        def make(path: Path, together: Barrier = together) -> None:
+            together.wait()
+            Store(path).close()
+
+        makers = [processes.Process(target=make, args=(tmp_path / str(round_),)) for _ in range(6)]
+        for maker in makers:
+            maker.start()
+        for maker in makers:
+            maker.join()
+        assert [maker.exitcode for maker in makers] == [0] * 6

@@ -51,6 +51,7 @@ from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
 from grokscope.store.where import Condition, fields_of_users_own, where_clause
 
 DEFAULT_STORE = Path("grokscope-runs")
+BUSY_SECONDS = 30.0  # how long a process waits while another one writes the index
 LEASE_SECONDS = 120.0  # a process of another host loses its lease if it has not renewed it for this long
 
 
@@ -127,12 +128,12 @@ class Store:
             writable = os.access(self.path, os.W_OK)
             self._index = sqlite3.connect(
                 f"{index.absolute().as_uri()}{'' if writable else '?immutable=1'}",
-                timeout=30,
+                timeout=BUSY_SECONDS,
                 isolation_level=None,
                 uri=True,
             )
             if create:
-                self._index.execute("PRAGMA journal_mode = WAL")
+                _write_ahead(self._index)
             self._index.execute("PRAGMA synchronous = FULL")
             if create or (writable and 0 < schema_version(self._index) < SCHEMA_VERSION):
                 upgrade(self._index)
@@ -513,6 +514,22 @@ def store_flag(path: Path) -> str:
 
 def _lease() -> tuple[str, float]:
     return owner_name(), time.time() + LEASE_SECONDS
+
+
+def _write_ahead(index: sqlite3.Connection) -> None:
+    """Switch a new index to a write-ahead log, so that readers and a writer do not wait for each other.
+
+    SQLite waits for other processes everywhere but here: of two that switch at the same moment one fails at once.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            index.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _now() -> str:
