@@ -16,6 +16,14 @@ class StoreError(GrokscopeError):
     """A store that cannot be opened, written or read, or a run that is not in it."""
 
 
+class DamagedError(StoreError):
+    """A run whose file or whose entry in the index is not what was written."""
+
+
+class DamageWarning(UserWarning):
+    """Something in a store is damaged, and the work goes on without it."""
+
+
 class EngineError(GrokscopeError):
     """An engine or a device that does not exist here, or cannot run this specification."""
 

@@ -25,6 +25,7 @@ def write_text(path: Path, text: str) -> Path:
     """Write the whole text or nothing, and return the absolute path."""
     path = path.resolve()  # a link stays one
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
     except OSError as error:
         raise GrokscopeError(f"cannot write {path}: {error.strerror or error}") from None

@@ -106,7 +106,7 @@ def test_a_long_run_is_checkpointed_on_its_way(tiny: RunSpec, tmp_path: Path, mo
         broken.setattr(store, "save", lambda *_, **__: 1 / 0)  # as if it were killed here
         with pytest.raises(ZeroDivisionError):
             list(worker_here.take([(0, tiny)]))
-    checkpoint = store.load_checkpoint(tiny.run_id)
+    checkpoint = store.load_checkpoint(tiny)
     assert checkpoint is not None
     assert 0 < checkpoint.state.step < tiny.training.steps
     said = list(worker_here.take([(0, tiny)]))

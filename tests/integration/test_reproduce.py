@@ -268,7 +268,7 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert "The same command goes on" in said
     store = Store(path)
     assert not store.running()
-    checkpoint = store.load_checkpoint(spec.run_id)
+    checkpoint = store.load_checkpoint(spec)
     assert checkpoint is not None
     assert 0 < checkpoint.state.step < spec.training.steps
     grokscope("figure", "fig06", *TINY_SCALE, cwd=tmp_path)

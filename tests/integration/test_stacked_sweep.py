@@ -114,7 +114,7 @@ def test_what_goes_wrong_in_a_stack_is_stored_for_each_run(
 def test_a_stop_checkpoints_all_runs_of_a_stack(specs: list[RunSpec], tmp_path: Path) -> None:
     store, stack = Store(tmp_path), specs[::2]
     work_here(store, stack, stop=True)
-    checkpoints = [store.load_checkpoint(spec.run_id) for spec in stack]
+    checkpoints = [store.load_checkpoint(spec) for spec in stack]
     assert all(checkpoint and 0 < checkpoint.state.step < 30 for checkpoint in checkpoints)
     assert store.running() == set()
     work_here(store, stack)

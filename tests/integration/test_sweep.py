@@ -236,7 +236,8 @@ def test_ctrl_c_checkpoints_and_the_same_command_goes_on(
     assert "Stopping: saving where the runs under way stand" in errors
     assert "The same command goes on." in errors
     assert "Traceback" not in output + errors
-    checkpoints = [found for run_id in under_way if (found := Store(store).load_checkpoint(run_id))]
+    specs = [spec for spec in Plan.from_file(long / "mine.toml").specs() if spec.run_id in under_way]
+    checkpoints = [found for spec in specs if (found := Store(store).load_checkpoint(spec))]
     assert checkpoints
     assert all(0 < checkpoint.state.step < 60000 for checkpoint in checkpoints)
     assert running(store) == set()
@@ -347,10 +348,10 @@ def test_another_engine_starts_anew(long: Path) -> None:
     process.terminate()
     process.communicate(timeout=60)
     (run_id,) = (file.name.partition("-")[0] for file in (store / "checkpoints").iterdir())
-    checkpoint = Store(store).load_checkpoint(run_id)
+    spec = next(spec for spec in Plan.from_file(long / "mine.toml").specs() if spec.run_id == run_id)
+    checkpoint = Store(store).load_checkpoint(spec)
     assert checkpoint is not None
     assert checkpoint.engine == "native"
-    spec = next(spec for spec in Plan.from_file(long / "mine.toml").specs() if spec.run_id == run_id)
     short = spec.updated({"training.steps": checkpoint.state.step + 1})  # as if the run were to end soon
     assert repr(execute(short, engine="native", start=checkpoint).curve[:3]) == repr(checkpoint.curve[:3])
     anew = execute(short.updated({"training.steps": 20}), engine="torch", start=checkpoint)

@@ -41,8 +41,8 @@ def start_and_wait(cwd: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def checkpointed_step(cwd: Path, run_id: object) -> int:
-    checkpoint = Store(cwd / "grokscope-runs").load_checkpoint(str(run_id))
-    return checkpoint.state.step if checkpoint else 0
+    content = Store(cwd / "grokscope-runs").checkpoint_content(str(run_id))
+    return int(content.record["step"]) if content and content.record else 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

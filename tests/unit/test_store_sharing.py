@@ -111,7 +111,11 @@ def test_owners() -> None:
     assert not is_alive(f"{host}/{pid}/1{start}", expires=time.time() + 60), "another process with the same number"
     assert is_alive(f"elsewhere-{host}/{pid}/{start}", expires=time.time() + 60)
     assert not is_alive(f"elsewhere-{host}/{pid}/{start}", expires=time.time() - 1)
-    assert (host, int(pid)) == (socket.gethostname(), os.getpid())
+    assert (host.partition("~")[0], int(pid)) == (socket.gethostname(), os.getpid())
+    assert is_alive(f"{host}0/{pid}/{start}", expires=time.time() + 60), "the same host, another table of processes"
+    for garbage in ("garbage", "", "/", "a/b/c", f"{host}/-1/{start}", f"{host}/{10**30}/{start}", "host/1/"):
+        assert not is_alive(garbage, expires=time.time() + 60)
+    assert not is_alive(f"elsewhere-{host}/{pid}/{start}", expires=1e300), "a lease is not for ever"
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------------------------
@@ -133,7 +137,7 @@ def test_a_run_goes_on_from_a_stored_checkpoint_bit_for_bit(
     whole = execute(spec, engine=engine)
 
     store.save_checkpoint(spec.run_id, checkpoint_of(spec, engine))
-    start = store.load_checkpoint(spec.run_id)
+    start = store.load_checkpoint(spec)
     assert start is not None
     assert start.state.step >= 13
     resumed = execute(spec, engine=engine, start=start)
@@ -146,16 +150,16 @@ def test_a_run_goes_on_from_a_stored_checkpoint_bit_for_bit(
 
 
 def test_a_checkpoint_is_replaced_and_goes_with_the_result(store: gs.Store, tiny: gs.RunSpec) -> None:
-    assert store.load_checkpoint(tiny.run_id) is None
+    assert store.load_checkpoint(tiny) is None
     checkpoint = checkpoint_of(tiny)
     for _ in range(3):
         store.save_checkpoint(tiny.run_id, checkpoint)
     assert len(list((store.path / "checkpoints").iterdir())) == 1
-    stored = store.load_checkpoint(tiny.run_id)
+    stored = store.load_checkpoint(tiny)
     assert stored is not None
     assert stored.state.step == checkpoint.state.step
     store.save(gs.run(tiny))
-    assert store.load_checkpoint(tiny.run_id) is None
+    assert store.load_checkpoint(tiny) is None
     assert not list((store.path / "checkpoints").iterdir())
 
 
@@ -163,9 +167,9 @@ def test_a_damaged_checkpoint_is_as_none(store: gs.Store, tiny: gs.RunSpec) -> N
     store.save_checkpoint(tiny.run_id, checkpoint_of(tiny))
     (file,) = (store.path / "checkpoints").iterdir()
     file.write_bytes(file.read_bytes()[:200])
-    assert store.load_checkpoint(tiny.run_id) is None
+    assert store.load_checkpoint(tiny) is None
     file.unlink()
-    assert store.load_checkpoint(tiny.run_id) is None
+    assert store.load_checkpoint(tiny) is None
 
 
 # ---- failures and sweeps -------------------------------------------------------------------------------------------
@@ -293,7 +297,7 @@ def test_an_upgrade_that_fails_changes_nothing(store: gs.Store, tiny: gs.RunSpec
 
 def test_the_index_says_its_format(store: gs.Store) -> None:
     with sqlite3.connect(store.path / "index.sqlite") as index:
-        assert schema_version(index) == SCHEMA_VERSION == 2
+        assert schema_version(index) == SCHEMA_VERSION == 3
         definition = index.execute("SELECT sql FROM sqlite_master WHERE name = 'cells'").fetchone()
     index.close()
     assert "PRIMARY KEY (sweep, place)" in json.dumps(definition)

@@ -21,6 +21,7 @@ from grokscope.cli.runs import runs
 from grokscope.cli.show import show
 from grokscope.cli.spectrum import spectrum
 from grokscope.cli.status import status
+from grokscope.cli.store import store
 from grokscope.cli.sweep import sweep
 from grokscope.cli.train import train
 from grokscope.errors import GrokscopeError
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command()(train)
 app.command()(show)
 app.add_typer(runs, name="runs")
+app.add_typer(store, name="store")
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)

@@ -1,7 +1,6 @@
 """`grokscope runs`: list, show, export and delete stored runs."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,8 @@ from rich.table import Column, Table
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
-from grokscope.store import Store, StoredRun, array_bytes
+from grokscope.store import Store, StoredRun
+from grokscope.store.contents import run_bytes
 from grokscope.tables import csv_text
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
@@ -44,7 +44,7 @@ def list_runs(
     """
     found, stored = Store(store, create=False).search(where or (), limit or None)
     if as_json:
-        typer.echo(json.dumps([_summary(run) for run in stored]))
+        typer.echo(json.dumps([run.to_dict() for run in stored]))
         return
     table = Table(
         Column("run", no_wrap=True),
@@ -109,11 +109,12 @@ def export_run(
 
     grokscope runs export 41630c --out curve.csv
     """
-    result = Store(store, create=False).load(run)
+    opened = Store(store, create=False)
+    result = opened.load(run)
     if out is None:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
         return
-    content = _exported(result, out)
+    content = _exported(result, opened.resolve(run), out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(content)
@@ -135,7 +136,7 @@ def delete_runs(
     grokscope runs delete 41630c --yes
     """
     opened = Store(store, create=False)
-    chosen = list(dict.fromkeys(opened.resolve(prefix).run_id for prefix in run))
+    chosen = list(dict.fromkeys(opened.resolve_id(prefix) for prefix in run))
     if not yes:
         typer.confirm(f"Delete {', '.join(chosen)}?", abort=True, err=True)
     for run_id in chosen:
@@ -165,18 +166,14 @@ def _cells(run: StoredRun) -> list[str]:
     ]
 
 
-def _summary(run: StoredRun) -> dict[str, object]:
-    return asdict(run) | {"spec": run.spec.model_dump(mode="json")}
-
-
-def _exported(result: RunResult, out: Path) -> bytes:
+def _exported(result: RunResult, stored: StoredRun, out: Path) -> bytes:
     match out.suffix:
         case ".json":
             return (json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n").encode()
         case ".toml":
             return result.spec.to_toml().encode()
         case ".safetensors":
-            return array_bytes(result, weights=True)
+            return run_bytes(result, stored.record(), weights=True)
         case ".csv":
             return csv_text(result.to_columns()).encode()
     raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .json, .csv, .toml or .safetensors")

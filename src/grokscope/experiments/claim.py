@@ -16,12 +16,14 @@ when a claim fails: `note` then says what was seen. If something had been seen b
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from grokscope.errors import DamagedError, DamageWarning
 from grokscope.experiments.evidence import DivergedError, Evidence, Needs, Subject, Subjects, subjects_at
 from grokscope.experiments.scale import Scale
 
@@ -54,10 +56,13 @@ class Check:
         return subjects_at(self.of, scale)
 
     def value(self, evidence: Evidence) -> float:
-        """The number; NaN if a network diverged."""
+        """The number; NaN if a network diverged, or is damaged in the store, with a warning."""
         try:
             return float(self.measure(*map(evidence.look, self.subjects(evidence.scale))))
         except DivergedError:
+            return math.nan
+        except DamagedError as error:
+            warnings.warn(str(error), DamageWarning, stacklevel=2)
             return math.nan
 
     @property

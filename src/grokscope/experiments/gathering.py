@@ -128,11 +128,21 @@ def gather(work: Work) -> Store:
     Shows how it goes. The first Ctrl-C saves where the runs under way stand and raises StoppedError.
     """
     store = Store(work.store)
+    _delete_damaged(store, work.specs)
     if missing := missing_networks(store, work.specs):
         _run_networks(missing, store, work.running)
     for place, plan in enumerate(work.plans, start=1):
         _run_diagram(plan, f"{plan.name}, diagram {place} of {len(work.plans)}", store, work)
     return store
+
+
+def _delete_damaged(store: Store, specs: Sequence[RunSpec]) -> None:
+    """A damaged network is as a missing one: it can be trained again."""
+    known = store.files()
+    for spec in specs:
+        if spec.run_id in known and (reason := store.damage(spec.run_id)):
+            note(f"Run {spec.run_id} is damaged ({reason}): it is deleted and trained again.")
+            store.delete(spec.run_id)
 
 
 def _run_networks(specs: Sequence[RunSpec], store: Store, running: Running) -> None:

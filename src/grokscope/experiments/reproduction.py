@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grokscope.errors import GrokscopeError
+from grokscope.errors import DamagedError, GrokscopeError
 from grokscope.experiments.captions import caption, command
 from grokscope.experiments.claim import Claim, examine
 from grokscope.experiments.evidence import DivergedError, Evidence
@@ -150,7 +150,7 @@ def make(work: Work, out: Path | None = None, on_saved: Callable[[Path], None] =
     for experiment, scale in work.figures:
         try:
             drawings[experiment.name] = drawing = draw(experiment, evidence[scale])
-        except (DivergedError, MissingRunsError) as error:
+        except (DivergedError, DamagedError, MissingRunsError) as error:
             not_drawn[experiment.name] = str(error)
             continue
         if out:

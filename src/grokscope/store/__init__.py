@@ -1,16 +1,9 @@
 """Runs on disk, and which process is working on which run."""
 
-from grokscope.store.files import array_bytes
-from grokscope.store.store import (
-    DEFAULT_STORE,
-    CellOutcome,
-    Failure,
-    LeaseAnswer,
-    Store,
-    StoredRun,
-    StoredSweep,
-    store_flag,
-)
+from grokscope.store.opened import DEFAULT_STORE, store_flag
+from grokscope.store.records import CellOutcome, Failure, StoredRun, StoredSweep
+from grokscope.store.store import Store
+from grokscope.store.unfinished import LeaseAnswer
 from grokscope.store.where import Condition
 
 __all__ = [
@@ -22,6 +15,5 @@ __all__ = [
     "Store",
     "StoredRun",
     "StoredSweep",
-    "array_bytes",
     "store_flag",
 ]

@@ -62,7 +62,41 @@ CREATE TABLE failures (
 ) STRICT, WITHOUT ROWID;
 """
 
-_UPGRADES = (_FORMAT_1, _FORMAT_2)
+# Every row that grokscope reads numbers from has a seal over its columns. Text is sealed as bytes, so that text that
+# is none can be looked at too. The spec needs no seal: the run's id is its hash. The checksum is that of the run's
+# file, and null if an older release wrote it.
+OUTCOME_SEAL = (
+    "seal(CAST(runs.run_id AS BLOB), CAST(runs.phase AS BLOB), CAST(runs.status AS BLOB), "
+    "runs.train_accuracy, runs.test_accuracy)"
+)
+ROW_SEAL = (
+    "seal(runs.outcome_seal, runs.diverged_step, CAST(runs.engine AS BLOB), runs.seconds, runs.has_weights, "
+    "CAST(runs.finished_at AS BLOB), CAST(runs.final AS BLOB), CAST(runs.file AS BLOB), CAST(runs.checksum AS BLOB))"
+)
+FAILURE_SEAL = (
+    "seal(CAST(failures.run_id AS BLOB), CAST(failures.error AS BLOB), CAST(failures.traceback AS BLOB), "
+    "CAST(failures.failed_at AS BLOB))"
+)
+SWEEP_SEAL = (
+    "seal(CAST(sweeps.name AS BLOB), CAST(sweeps.definition AS BLOB), sweeps.refined, "
+    "CAST(sweeps.started_at AS BLOB), (SELECT CAST(group_concat(run_id) AS BLOB) FROM "
+    "(SELECT run_id FROM cells WHERE sweep = sweeps.name ORDER BY place)))"
+)
+_FORMAT_3 = f"""
+ALTER TABLE runs ADD COLUMN checksum TEXT;
+ALTER TABLE runs ADD COLUMN outcome_seal TEXT;
+ALTER TABLE runs ADD COLUMN row_seal TEXT;
+ALTER TABLE sweeps ADD COLUMN seal TEXT;
+ALTER TABLE failures ADD COLUMN seal TEXT;
+UPDATE runs SET outcome_seal = {OUTCOME_SEAL};
+UPDATE runs SET row_seal = {ROW_SEAL};
+UPDATE sweeps SET seal = {SWEEP_SEAL};
+UPDATE failures SET seal = {FAILURE_SEAL};
+DROP INDEX runs_by_outcome;
+CREATE INDEX runs_by_outcome ON runs (run_id, phase, status, train_accuracy, test_accuracy, outcome_seal);
+"""
+
+_UPGRADES = (_FORMAT_1, _FORMAT_2, _FORMAT_3)
 SCHEMA_VERSION = len(_UPGRADES)
 
 
@@ -76,7 +110,7 @@ def upgrade(index: sqlite3.Connection) -> None:
     """Upgrade an index to this format, completely or not at all. An index of a newer format is left unchanged."""
     index.execute("BEGIN IMMEDIATE")
     try:
-        for step in _UPGRADES[schema_version(index) :]:
+        for step in _UPGRADES[max(schema_version(index), 0) :]:
             for statement in filter(str.strip, step.split(";\n")):
                 index.execute(statement)
         if schema_version(index) <= SCHEMA_VERSION:  # even if nothing is new, so that a read-only index fails here

@@ -18,6 +18,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "status": ("finished", "diverged"),
     "engine": (),
 }
+SPEC = "iif(json_valid(spec), spec, '{}')"  # so that one damaged row does not fail the others
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,13 @@ def where_clause(where: Sequence[str | Condition]) -> tuple[str, list[object]]:
             column = condition.field
         else:
             # A run stored before a field was there has the field's default.
-            column = f"coalesce(json_extract(spec, '$.{condition.field}'), ?)"
+            column = f"coalesce(json_extract({SPEC}, '$.{condition.field}'), ?)"
             values.append(None if _is_of_a_users_own(condition.field) else field_of(condition.field).default)
             section = condition.field.partition(".")[0]
             if section in FAMILIES:  # but a user's kind has only the fields that it says
                 column = (
-                    f"iif(instr(coalesce(json_extract(spec, '$.{section}.kind'), ''), ':'), "
-                    f"json_extract(spec, '$.{condition.field}'), {column})"
+                    f"iif(instr(coalesce(json_extract({SPEC}, '$.{section}.kind'), ''), ':'), "
+                    f"json_extract({SPEC}, '$.{condition.field}'), {column})"
                 )
             if condition.field in REFERENCES and "@" not in str(condition.value):
                 # A name without a hash means all versions of the code.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.errors import StoreError
+from grokscope.errors import DamagedError, StoreError
 from grokscope.measure import audit_labels
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, cells_of_places, diagram_axes, phase_diagram
@@ -112,7 +112,10 @@ def _audited(store: Store, cell: CellOutcome, prune: str, baseline: str | None) 
         return AuditedRun(*known, reason=cell.outcome or "not run yet")
     if not stored.has_weights:
         return AuditedRun(*known, reason="no stored weights")
-    result = store.load(cell.run_id).resolved()
+    try:
+        result = store.load(cell.run_id).resolved()
+    except DamagedError:
+        return AuditedRun(*known, reason="damaged")
     audit = audit_labels(result.spec, result.trained_weights(), result.dataset(), prune=prune, baseline=baseline)
     return AuditedRun(
         *known,

@@ -55,7 +55,7 @@ class Worker:
             while left:
                 chosen, left = left[:at_once], left[at_once:]
                 yield from self._lease(chosen)
-                starts = {index: self._store.load_checkpoint(spec.run_id) for index, spec in self._leased}
+                starts = {index: self._store.load_checkpoint(spec) for index, spec in self._leased}
                 # Together they have to be at the same step.
                 ordered = sorted(self._leased, key=lambda task: _step(starts[task[0]]))
                 for _, group in groupby(ordered, key=lambda task: _step(starts[task[0]])):

@@ -1,0 +1,102 @@
+"""One store from several: the runs, sweeps, checkpoints and failures of others are copied into one.
+
+merged = merge_into(Store("laptop"), [Store("cluster", create=False)])
+merged.runs
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from grokscope.errors import StoreError
+from grokscope.store.contents import Damaged, pack
+from grokscope.store.index import identity
+from grokscope.store.records import StoredSweep
+from grokscope.store.store import Store
+
+
+@dataclass
+class Merged:
+    """What was copied, and what was not."""
+
+    runs: int = 0
+    present: int = 0  # runs that were there already
+    sweeps: int = 0
+    checkpoints: int = 0
+    failures: int = 0
+    damaged: list[str] = field(default_factory=list)  # left out, with the reason
+    renamed: list[tuple[str, str]] = field(default_factory=list)  # sweeps whose name meant another one
+
+
+def merge_into(store: Store, others: Sequence[Store], on_run: Callable[[], None] | None = None) -> Merged:
+    """Copy into a store what it lacks of others. Each run is checked, and complete by itself: a merge can be repeated.
+
+    Of a run that both have, the store's own stays, unless only the other has its weights. `on_run` is called for every
+    run of the others.
+    """
+    merged = Merged()
+    for other in others:
+        if identity(other.path) == identity(store.path):
+            raise StoreError(f"{other.path} and {store.path} are the same store")
+    for other in others:
+        for run_id in other.files():
+            _copy_run(run_id, other, store, merged)
+            if on_run is not None:
+                on_run()
+        for sweep in other.sweeps():
+            _copy_sweep(sweep, other, store, merged)
+        for run_id in other.checkpoints():
+            _copy_checkpoint(run_id, other, store, merged)
+        known = {failure.run_id for failure in store.failures()}
+        for failure in other.failures():
+            if failure.run_id not in known and store.find(failure.run_id) is None:
+                store.save_failure(failure.spec, failure.error, failure.traceback)
+                merged.failures += 1
+    return merged
+
+
+def _copy_run(run_id: str, other: Store, store: Store, merged: Merged) -> None:
+    try:
+        run = other.entry(run_id)
+        own = store.find(run_id)
+        if own and (own.has_weights or not run.has_weights):
+            merged.present += 1
+            return
+        content = other.content(run)
+    except Damaged as reason:
+        merged.damaged.append(f"run {run_id} in the store {other.path} is damaged: {reason}")
+        return
+    store.put(run.record(), pack(content.arrays, run_id, run.record()))
+    merged.runs += 1
+
+
+def _copy_sweep(sweep: StoredSweep, other: Store, store: Store, merged: Merged) -> None:
+    own = {known.name: known for known in store.sweeps()}
+    run_ids = [cell.run_id for cell in other.cells(sweep.name)]
+    name, number = sweep.name, 1
+    while name in own:
+        if own[name].definition == sweep.definition:
+            return
+        number += 1
+        name = f"{sweep.name}-{number}"
+    store.put_sweep(replace(sweep, name=name), run_ids)
+    merged.sweeps += 1
+    if name != sweep.name:
+        merged.renamed.append((sweep.name, name))
+
+
+def _copy_checkpoint(run_id: str, other: Store, store: Store, merged: Merged) -> None:
+    try:
+        content, own = other.checkpoint_content(run_id), _step_of_own(run_id, store)
+    except Damaged:
+        return  # the run starts from the beginning, which costs only time
+    if content and content.record and store.find(run_id) is None and content.record["step"] > own:
+        store.put_checkpoint(run_id, content.record["step"], pack(content.arrays, run_id, content.record))
+        merged.checkpoints += 1
+
+
+def _step_of_own(run_id: str, store: Store) -> int:
+    try:
+        content = store.checkpoint_content(run_id)
+    except Damaged:
+        return 0
+    return int(content.record["step"]) if content and content.record else 0

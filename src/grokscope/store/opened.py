@@ -1,0 +1,103 @@
+"""A store that is open: its index, transactions on it, and whether it is still where it was opened."""
+
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grokscope.errors import DamageWarning, StoreError
+from grokscope.store.files import remove_inside
+from grokscope.store.index import INDEX, identity, open_index
+
+DEFAULT_STORE = Path("grokscope-runs")
+
+_NAMED_AT_ONCE = 3  # damaged things that one warning names
+
+
+class OpenStore:
+    """What runs, sweeps and the rest of a store have in common."""
+
+    def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool = True) -> None:
+        """Open a store. With `create`, make it if needed, and check that it can be written before any work is done."""
+        self.path = Path(path)
+        self._root = self.path.absolute()  # the working directory may change
+        if not create and not (self._root / INDEX).exists():
+            raise StoreError(f"there is no store at {path}; name one with --store, or train a run first")
+        with as_store_error(f"cannot open the store {path}"):
+            self._index = open_index(self.path, create=create)
+        self._opened = identity(self._root)
+
+    def close(self) -> None:
+        """Close the index. Saved runs are safe even without this."""
+        self._index.close()
+
+    @contextmanager
+    def _transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """All or nothing. A durable transaction survives a power cut once it has returned; a lease need not."""
+        self._index.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        self._index.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._index.execute("COMMIT")
+        except BaseException:
+            if self._index.in_transaction:
+                self._index.execute("ROLLBACK")
+            raise
+        self._check_unmoved()
+
+    def _check_unmoved(self) -> None:
+        """Refuse to go on if the store is no longer where it was opened: what is written would be lost."""
+        if identity(self._root) != self._opened:
+            raise StoreError(
+                f"the store {self.path} was moved, removed or replaced while it was in use; what was saved before is "
+                "where it went"
+            )
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with as_store_error(f"cannot read the store {self.path}"):
+            yield
+
+    def _warn(self, what: str, names: list[str]) -> None:
+        """Say what is damaged and left out."""
+        if names:
+            some = ", ".join(name[:40] for name in names[:_NAMED_AT_ONCE])
+            more = f" and {len(names) - _NAMED_AT_ONCE} more" if len(names) > _NAMED_AT_ONCE else ""
+            warnings.warn(
+                f"the {what} {some}{more} in the store {self.path} is damaged and left out; "
+                f"`grokscope store check{store_flag(self.path)}` says more",
+                DamageWarning,
+                stacklevel=3,
+            )
+
+    def _remove(self, files: list[Path]) -> None:
+        for file in files:
+            remove_inside(self._root, file)
+
+
+def store_flag(path: Path) -> str:
+    """What a suggested command needs to find the same store.
+
+    >>> store_flag(Path("grokscope-runs")), store_flag(Path("other"))
+    ('', ' --store other')
+    """
+    return "" if path == DEFAULT_STORE else f" --store {path}"
+
+
+def now() -> str:
+    """The time of day in UTC, as the index has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def as_store_error(message: str) -> Iterator[None]:
+    """Turn errors of the file system and of SQLite into a one-line StoreError."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+        hint = "; `grokscope store check --repair` makes its index again from the files" if damaged else ""
+        raise StoreError(f"{message}: {reason}{hint}") from error

@@ -1,0 +1,251 @@
+"""The runs of a store: saving, finding, loading and deleting them."""
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import DamagedError, SpecError, StoreError
+from grokscope.result import RunResult
+from grokscope.spec import unknown_key
+from grokscope.store.contents import Content, Damaged, run_bytes, run_from, unpack
+from grokscope.store.files import read_inside, write_atomically
+from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
+from grokscope.store.records import RECORD, StoredRun, record_of, run_of_row
+from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
+from grokscope.store.where import SPEC, Condition, fields_of_users_own, where_clause
+
+SOUND = f"(outcome_seal IS {OUTCOME_SEAL} AND row_seal IS {ROW_SEAL})"
+_COLUMNS = f"{', '.join(RECORD)}, file, checksum, {SOUND}"
+
+
+class Runs(OpenStore):
+    """The finished runs."""
+
+    def save(self, result: RunResult, *, weights: bool = False) -> None:
+        """Write a run, in place of an earlier one with the same spec. Removes its lease, checkpoint and failure."""
+        record = record_of(result, now(), weights=weights and result.weights is not None)
+        self.put(record, run_bytes(result, record, weights=weights))
+
+    def put(self, record: dict[str, Any], content: bytes) -> None:
+        """Write the file of a run, and enter what is known about it into the index."""
+        run_id = record["run_id"]
+        with as_store_error(f"cannot write run {run_id} to the store {self.path}"):
+            self._check_unmoved()
+            file = f"{run_id[:2]}/{run_id}-{secrets.token_hex(4)}.safetensors"
+            (self._root / "runs" / run_id[:2]).mkdir(exist_ok=True)
+            write_atomically(self._root / "runs" / file, content)
+            self.enter(record, file, unpack(content).checksum)
+
+    def enter(self, record: dict[str, Any], file: str, checksum: str | None) -> None:
+        """Let the index name a file that is there. An earlier file of the run is removed."""
+        run_id, final = record["run_id"], record["final"]
+        columns = record | {
+            "spec": json.dumps(record["spec"]),
+            "final": json.dumps(final) if final else None,
+            "file": file,
+            "checksum": checksum,
+            "train_accuracy": final and final["train_accuracy"],
+            "test_accuracy": final and final["test_accuracy"],
+        }
+        places = ", ".join("?" * len(columns))
+        with self._transaction():
+            outdated = [path for path in self._files_of(run_id) if path != self._root / "runs" / file]
+            self._index.execute(
+                f"INSERT OR REPLACE INTO runs ({', '.join(columns)}) VALUES ({places})", list(columns.values())
+            )
+            self._index.execute(f"UPDATE runs SET outcome_seal = {OUTCOME_SEAL} WHERE run_id = ?", (run_id,))
+            self._index.execute(f"UPDATE runs SET row_seal = {ROW_SEAL} WHERE run_id = ?", (run_id,))
+            for table in ("leases", "checkpoints", "failures"):
+                self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+        self._remove(outdated)
+
+    def find(self, run_id: str) -> StoredRun | None:
+        """The run with exactly this id, or None. A damaged one is as none, with a warning."""
+        rows = self._select("WHERE run_id = ?", run_id)
+        return rows[0] if rows else None
+
+    def resolve(self, prefix: str) -> StoredRun:
+        """The run whose id begins with `prefix`. If there is not exactly one, the error lists the nearest."""
+        run_id = self.resolve_id(prefix)
+        try:
+            return self.entry(run_id)
+        except Damaged as reason:
+            raise self._damaged(run_id, reason) from None
+
+    def entry(self, run_id: str) -> StoredRun:
+        """What the index says about a run that it has; raises Damaged if it cannot be believed."""
+        with self._reading():
+            row = self._index.execute(f"SELECT {_COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        if row is None:
+            raise StoreError(f"run {run_id} was deleted just now")
+        return run_of_row(row)
+
+    def files(self) -> dict[str, str]:
+        """The file of every run, as the index has it."""
+        with self._reading():
+            return dict(self._index.execute("SELECT run_id, file FROM runs ORDER BY run_id").fetchall())
+
+    def resolve_id(self, prefix: str) -> str:
+        """The id that begins with `prefix`, also of a run that is damaged."""
+        if not prefix:
+            raise StoreError("name a run by its id or the first digits of it; `grokscope runs list` shows them")
+        matches = self._ids_from(prefix)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            some = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
+            raise StoreError(f"run {prefix!r} is ambiguous: {some}; type more of the id")
+        shorter = prefix
+        while shorter and not matches:
+            shorter = shorter[:-1]
+            matches = self._ids_from(shorter)
+        nearest = f"; nearest: {', '.join(matches[:5])}" if matches else "; the store is empty"
+        raise StoreError(f"there is no run {prefix!r} in the store {self.path}{nearest}")
+
+    def all(self) -> list[StoredRun]:
+        """All runs, oldest first."""
+        return self._select("ORDER BY finished_at, run_id")
+
+    def runs(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> list[StoredRun]:
+        """The runs that meet all conditions, oldest first; with `limit` only the newest.
+
+        store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"])
+        """
+        return self.search(where, limit)[1]
+
+    def search(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
+        """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
+        clause, values = where_clause(where)
+        self._check_known(where)
+        with self._reading():
+            found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
+            run_ids = [run_id for (run_id,) in found]
+        chosen = run_ids if limit is None else run_ids[-limit:]
+        newest = "WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY finished_at, run_id"
+        runs = self._select(newest, json.dumps(chosen))
+        return len(run_ids) - len(chosen) + len(runs), runs
+
+    def _check_known(self, where: Sequence[str | Condition]) -> None:
+        """Refuse a condition on a field of a user's own that no run here has: it is misspelt."""
+        for field in fields_of_users_own(where):
+            with self._reading():
+                query = f"SELECT 1 FROM runs WHERE json_extract({SPEC}, ?) IS NOT NULL LIMIT 1"
+                known = self._index.execute(query, (f"$.{field}",)).fetchone()
+            if not known:
+                raise SpecError(
+                    f"{unknown_key(field)}; nor has a run in the store {self.path} such a field of your own"
+                )
+
+    def load(self, run_id: str) -> RunResult:
+        """Load a run with its curve, its spectra and, if they were kept, its weights."""
+        run = self.resolve(run_id)
+        try:
+            arrays = run_from(self.content(run), run.spec)
+        except Damaged as reason:
+            raise self._damaged(run.run_id, reason) from None
+        return RunResult(
+            spec=run.spec,
+            engine=run.engine,
+            seconds=run.seconds,
+            status="finished" if run.status == "finished" else "diverged",
+            diverged_step=run.diverged_step,
+            weights=arrays.weights,
+            curve=arrays.curve,
+            neurons=arrays.neurons,
+            outputs=arrays.outputs,
+            phase=run.phase,
+        )
+
+    def damage(self, run_id: str) -> str | None:
+        """What is the matter with a run that the index has; None if it can be loaded. Reads its whole file."""
+        try:
+            run = self.entry(run_id)
+            run_from(self.content(run), run.spec)
+        except Damaged as reason:
+            return str(reason)
+        return None
+
+    def content(self, run: StoredRun) -> Content:
+        """The file of a run: its own, with the content that was written."""
+        if not _is_run_file(run.file, run.run_id):
+            raise Damaged("its entry in the index names a file that cannot be its own")
+        file = self._root / "runs" / run.file
+        try:
+            content = unpack(read_inside(self._root, file))
+        except FileNotFoundError:
+            raise Damaged(f"its file {file} is missing") from None
+        except PermissionError:
+            raise StoreError(f"cannot read {file}: this user may not read it") from None
+        except OSError as error:
+            raise Damaged(f"its file cannot be read: {error.strerror or error}") from None
+        if content.run_id != run.run_id:
+            raise Damaged(f"its file is that of run {str(content.run_id)[:16]}")
+        if run.checksum is not None and content.checksum != run.checksum:
+            raise Damaged("its file is not the one that was written")
+        return content
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run, first from the index, so that the index never names a missing file."""
+        run_id = self.resolve_id(run_id)
+        with as_store_error(f"cannot delete run {run_id}"):
+            with self._transaction():
+                outdated = self._files_of(run_id)
+                sound = self._index.execute(f"SELECT {SOUND} FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+                if sound and not sound[0]:  # its entry may name another file than its own
+                    outdated += (self._root / "runs" / run_id[:2]).glob(f"{run_id}-*.safetensors")
+                for table in ("runs", "checkpoints"):
+                    self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+            self._remove(outdated)
+
+    def _select(self, clause: str, *values: object) -> list[StoredRun]:
+        with self._reading():
+            rows = self._index.execute(f"SELECT {_COLUMNS} FROM runs {clause}", values).fetchall()
+        found, damaged = [], []
+        for row in rows:
+            try:
+                found.append(run_of_row(row))
+            except Damaged:
+                damaged.append(str(row[0]))
+        self._warn("run", damaged)
+        return found
+
+    def _damaged(self, run_id: str, reason: Damaged) -> DamagedError:
+        return DamagedError(
+            f"run {run_id} in the store {self.path} is damaged: {reason}; delete it with `grokscope runs delete "
+            f"{run_id}{store_flag(self.path)}`, and train it again"
+        )
+
+    def _ids_from(self, prefix: str) -> list[str]:
+        # Ids are hexadecimal, so those that begin with the prefix lie before prefix + "g": a range of the primary key.
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT run_id FROM runs WHERE run_id >= ? AND run_id < ? ORDER BY run_id LIMIT 6",
+                (prefix, prefix + "g"),
+            )
+            return [run_id for (run_id,) in rows]
+
+    def _files_of(self, run_id: str) -> list[Path]:
+        """The files of a run, without names that cannot be those of its files: nothing else is ever removed."""
+        rows = self._index.execute("SELECT file FROM runs WHERE run_id = ?", (run_id,)).fetchall()
+        files = [self._root / "runs" / file for (file,) in rows if _is_run_file(file, run_id)]
+        return files + self._checkpoint_file(run_id)
+
+    def _checkpoint_file(self, run_id: str) -> list[Path]:
+        rows = self._index.execute("SELECT file FROM checkpoints WHERE run_id = ?", (run_id,)).fetchall()
+        return [self._root / "checkpoints" / file for (file,) in rows if is_file_of(file, run_id)]
+
+
+def _is_run_file(file: str, run_id: str) -> bool:
+    return file[:3] == f"{run_id[:2]}/" and is_file_of(file[3:], run_id)
+
+
+def is_file_of(name: str, run_id: str) -> bool:
+    """Whether a name is one that a store gives to the files of a run.
+
+    >>> is_file_of("3f0c9a5be1d27f48-0a1b2c3d.safetensors", "3f0c9a5be1d27f48")
+    True
+    """
+    return re.fullmatch(r"([0-9a-f]{16})-[0-9a-f]{8}\.safetensors", name) is not None and name[:16] == run_id
