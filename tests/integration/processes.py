@@ -14,7 +14,10 @@ from grokscope.cli import main
 
 # Commands that look at what is there and start no process. They run in this one, with torch and matplotlib loaded
 # once for all; `test_cli.py` has them as processes.
-LOOKING = {"runs", "show", "figures", "phase-diagram", "prune", "spectrum", "logits", "dynamics", "ablate", "audit"}
+LOOKING = {
+    "runs", "show", "status", "store", "figures", "phase-diagram",
+    "prune", "spectrum", "logits", "dynamics", "ablate", "audit",
+}  # fmt: skip
 
 
 def grokscope(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -39,6 +42,7 @@ def _here(arguments: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[
         redirect_stderr(err),
         patch.object(sys, "argv", ["grokscope", *arguments]),
         patch.object(warnings, "formatwarning", warnings.formatwarning),  # `main` sets its own
+        patch.object(warnings, "showwarning", _show_warning),  # pytest would keep them
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("default")
@@ -47,6 +51,10 @@ def _here(arguments: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[
         except SystemExit as end:
             status = end.code
     return subprocess.CompletedProcess(arguments, int(status or 0), out.getvalue(), err.getvalue())
+
+
+def _show_warning(message: Warning | str, category: type[Warning], file: str, line: int, *_: object) -> None:
+    sys.stderr.write(warnings.formatwarning(message, category, file, line))
 
 
 def start(*arguments: str, cwd: Path) -> subprocess.Popen[str]:

@@ -250,7 +250,7 @@ def test_what_may_not_be_read_is_not_called_damaged(store: gs.Store, specs: list
 def test_a_forged_entry_is_left_out_with_a_warning(store: gs.Store, specs: list[gs.RunSpec], change: str) -> None:
     run_id = specs[0].run_id
     forge(store, f"UPDATE runs SET {change} WHERE run_id = ?", run_id)
-    with pytest.warns(DamageWarning, match=f"run {run_id} .* damaged and left out"):
+    with pytest.warns(DamageWarning, match=f"damaged in the store .*, and left out: run {run_id};"):
         assert [run.run_id for run in store.all()] == [run.run_id for run in store.all() if run.run_id != run_id]
     with pytest.raises(DamagedError, match=f"run {run_id} .*damaged"):
         store.load(run_id)
@@ -303,7 +303,7 @@ def test_a_forged_sweep_is_left_out(store: gs.Store, specs: list[gs.RunSpec]) ->
     ):
         store.record_sweep("mine", {"some": "axes"}, [spec.run_id for spec in specs], refined=False)
         forge(store, change)
-        with pytest.warns(DamageWarning, match="sweep mine .* damaged"):
+        with pytest.warns(DamageWarning, match="left out: sweep mine;"):
             assert store.sweeps() == []
 
 

@@ -102,4 +102,5 @@ def _tell(merged: Merged, into: Path) -> None:
 
 def _progress() -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"))
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -8,9 +8,9 @@ than an hour that the index does not name are left alone, since a process may be
 complete by itself, so one that is killed is simply started again.
 """
 
+import os
 import secrets
 import shutil
-import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from grokscope.errors import StoreError
 from grokscope.store.contents import Content, Damaged, pack, run_from, sweep_from, unpack
-from grokscope.store.files import move, read_inside, remove_inside
+from grokscope.store.files import is_ordinary, move, read_inside, remove_inside
 from grokscope.store.index import INDEX, integrity_problem
 from grokscope.store.records import StoredRun, StoredSweep, run_of
 from grokscope.store.runs import is_file_of
@@ -68,7 +68,7 @@ def check_store(path: Path, *, repair: bool = False, on_file: Callable[[], None]
 
     `on_file` is called for every file that was looked at.
     """
-    if not (path / "runs").is_dir() and not (path / INDEX).exists():
+    if not (path / "runs").is_dir() and not os.path.lexists(path / INDEX):
         raise StoreError(f"there is no store at {path}; name one with --store")
     if problem := integrity_problem(path):
         yield Finding(Kind.INDEX, INDEX, problem, _rebuild(path) if repair else None)
@@ -164,7 +164,7 @@ class _Checkup:
             name = f"{file.parent.name}/{file.name}"
             if name in named or file.name[:16] in self._damaged:
                 continue
-            if not stat.S_ISREG(file.lstat().st_mode):
+            if not is_ordinary(file):
                 yield Finding(Kind.STRAY, name, "it is not an ordinary file")
             elif (run := self._sound_run(file)) and run.run_id not in known:
                 entered = self._do(partial(self._store.enter, run.record(), run.file, run.checksum), "entered")
@@ -246,15 +246,17 @@ def _rebuild(path: Path) -> str:
     (path / "damaged").mkdir(exist_ok=True)
     stamp = f"{int(time.time())}-{secrets.token_hex(2)}"
     for suffix in ("", "-wal", "-shm"):
-        file = path / f"{INDEX}{suffix}"
-        if file.exists():
-            shutil.copyfile(file, path / "damaged" / f"{INDEX}-{stamp}{suffix}")
+        file, kept = path / f"{INDEX}{suffix}", path / "damaged" / f"{INDEX}-{stamp}{suffix}"
+        if is_ordinary(file):
+            shutil.copyfile(file, kept)
+        elif os.path.lexists(file):
+            file.rename(kept)
     for suffix in ("-wal", "-shm"):  # of the old index: SQLite would write them into the new one
         (path / f"{INDEX}{suffix}").unlink(missing_ok=True)
     move(aside / INDEX, path / INDEX)
     shutil.rmtree(aside)
-    kept = f"; {len(old)} entries of the old one could be read" if old else ""
-    return f"made again{kept}; the old one is in damaged/"
+    read = f"; {len(old)} entries of the old one could be read" if old else ""
+    return f"made again{read}; the old one is in damaged/"
 
 
 def _salvaged(path: Path) -> list[StoredRun]:

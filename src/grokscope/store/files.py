@@ -42,6 +42,14 @@ def read_inside(root: Path, path: Path) -> bytes:
         return file.read()
 
 
+def is_ordinary(path: Path) -> bool:
+    """Whether it is a file, and not a link to one."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
 def remove_inside(root: Path, path: Path) -> None:
     """Remove a file below `root` if it is there; one that lies elsewhere stays."""
     if is_inside(root, path):

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from grokscope.errors import StoreError
+from grokscope.store.files import is_ordinary
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
 
 INDEX = "index.sqlite"
@@ -31,6 +32,8 @@ class EmptyIndexError(StoreError):
 def open_index(store: Path, *, create: bool) -> sqlite3.Connection:
     """The index, at this format. With `create` it is made if the store is new; otherwise it may be read-only."""
     path = store / INDEX
+    if os.path.lexists(path) and not is_ordinary(path):  # SQLite would wait for a pipe, and write through a link
+        raise EmptyIndexError(f"{path} is not an ordinary file; {_how_to_mend(store)}")
     if create:
         return _opened_to_write(store, path)
     try:
@@ -62,7 +65,7 @@ def identity(store: Path) -> Identity | None:
 
 def integrity_problem(store: Path) -> str | None:
     """What is wrong with the index as a database; None if nothing is. A newer format is not wrong, but an error."""
-    if not (store / INDEX).exists():
+    if not os.path.lexists(store / INDEX):
         return "it is missing"
     try:
         index = open_index(store, create=False)
@@ -86,19 +89,14 @@ def _opened_to_write(store: Path, path: Path) -> sqlite3.Connection:
     has_runs = any((store / "runs").iterdir())  # asked first: another process may make the index, and then runs
     tempfile.TemporaryFile(dir=store / "runs").close()
     if has_runs and not path.exists():
-        raise StoreError(
-            f"the store {store} has runs but no index; `grokscope store check --repair --store {store}` makes it again"
-        )
+        raise StoreError(f"the store {store} has runs but no index; {_how_to_mend(store)}")
     index = _connected(path, "mode=rwc")
     if not 0 <= schema_version(index) <= SCHEMA_VERSION:
         _check_format(store, schema_version(index))
     _write_ahead(index)
     if has_runs and schema_version(index) == 0:
         index.close()
-        raise StoreError(
-            f"the index of the store {store} is empty, but the store has runs; "
-            f"`grokscope store check --repair --store {store}` makes it again"
-        )
+        raise StoreError(f"the index of the store {store} is empty, but the store has runs; {_how_to_mend(store)}")
     upgrade(index)
     return index
 
@@ -148,9 +146,12 @@ def _check_format(store: Path, version: int) -> None:
         )
     if version < SCHEMA_VERSION:
         raise EmptyIndexError(
-            f"the index of the store {store} is empty or not of grokscope (format {version}); if runs are there, "
-            f"`grokscope store check --repair --store {store}` makes it again"
+            f"the index of the store {store} is empty or not of grokscope (format {version}); {_how_to_mend(store)}"
         )
+
+
+def _how_to_mend(store: Path) -> str:
+    return f"`grokscope store check --repair --store {store}` makes it from the files of the runs"
 
 
 def _write_ahead(index: sqlite3.Connection) -> None:

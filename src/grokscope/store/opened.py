@@ -1,5 +1,6 @@
 """A store that is open: its index, transactions on it, and whether it is still where it was opened."""
 
+import os
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ class OpenStore:
         """Open a store. With `create`, make it if needed, and check that it can be written before any work is done."""
         self.path = Path(path)
         self._root = self.path.absolute()  # the working directory may change
-        if not create and not (self._root / INDEX).exists():
+        if not create and not os.path.lexists(self._root / INDEX):
             raise StoreError(f"there is no store at {path}; name one with --store, or train a run first")
         with as_store_error(f"cannot open the store {path}"):
             self._index = open_index(self.path, create=create)
@@ -63,10 +64,10 @@ class OpenStore:
     def _warn(self, what: str, names: list[str]) -> None:
         """Say what is damaged and left out."""
         if names:
-            some = ", ".join(name[:40] for name in names[:_NAMED_AT_ONCE])
+            some = ", ".join(f"{what} {name[:40]}" for name in names[:_NAMED_AT_ONCE])
             more = f" and {len(names) - _NAMED_AT_ONCE} more" if len(names) > _NAMED_AT_ONCE else ""
             warnings.warn(
-                f"the {what} {some}{more} in the store {self.path} is damaged and left out; "
+                f"damaged in the store {self.path}, and left out: {some}{more}; "
                 f"`grokscope store check{store_flag(self.path)}` says more",
                 DamageWarning,
                 stacklevel=3,
@@ -99,5 +100,5 @@ def as_store_error(message: str) -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-        hint = "; `grokscope store check --repair` makes its index again from the files" if damaged else ""
+        hint = "; `grokscope store check --repair` makes the index from the files of the runs" if damaged else ""
         raise StoreError(f"{message}: {reason}{hint}") from error
