@@ -122,8 +122,13 @@ class KindSection(Section):
         return bool(getattr(self, name) != default)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Other processes make it anew from its fields, and import a user's class when they need it."""
-        return make_section, (_family_of(type(self)), self.model_dump(exclude_unset=True), is_reference(self.kind))
+        """Other processes make it anew from its fields, and import a user's class when they need it.
+
+        Of a user's class they get all fields: without its code nobody knows its defaults. Of a built-in they get those
+        that were set, so that the others can still follow from them.
+        """
+        own = is_reference(self.kind)
+        return make_section, (_family_of(type(self)), self.model_dump(exclude_unset=not own), own)
 
     def resolved(self) -> Self:
         """This section with its code imported, if that is a user's and has not been."""

@@ -121,6 +121,27 @@ def test_a_sweep_over_your_own_fields_and_kinds(here: Path) -> None:
     assert "mine" in command("status")
 
 
+def test_workers_train_with_the_defaults_of_your_class(here: Path) -> None:
+    (here / "gentle.py").write_text(
+        "import grokscope as gs\n"
+        "class Gentle(gs.Optimizer):\n"
+        "    learning_rate: float = 1e-4\n"
+        "    weight_decay: float = 2.0\n"
+        "    def update(self, weight, gradient, moments, step):\n"
+        "        weight.sub_(self.learning_rate * (gradient + self.weight_decay * weight))\n",
+        encoding="utf-8",
+    )
+    (here / "mine.toml").write_text(
+        '[axes]\n"task.modulus" = [11, 13]\n[base.model]\nwidth = 8\n[base.training]\nsteps = 5\n'
+        '[base.optimizer]\nkind = "gentle.py:Gentle"\n',
+        encoding="utf-8",
+    )
+    in_a_process("sweep", "mine.toml", "--workers", "1", cwd=here)
+    store = Store(here / "grokscope-runs")
+    assert {run.spec.optimizer.learning_rate for run in store.all()} == {1e-4}
+    assert {cell.run_id for cell in store.cells("mine")} == {run.run_id for run in store.all()}
+
+
 def test_a_sweep_goes_on_with_the_other_cells_when_your_code_fails(here: Path) -> None:
     (here / "mine.py").write_text(
         "import grokscope as gs\n"

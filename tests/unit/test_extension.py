@@ -168,6 +168,25 @@ def test_a_class_passed_in_python_is_the_same_as_one_named_in_a_file(
     assert pickle.loads(pickle.dumps(spec)).run_id == spec.run_id
 
 
+def test_another_process_gets_the_defaults_of_your_class(write: Write) -> None:
+    """Not those of the class that it is derived from, which is all that is known there until the code is imported."""
+    write(
+        "mine.py",
+        "import grokscope as gs\n"
+        "class Gentle(gs.Optimizer):\n"
+        "    learning_rate: float = 1e-4\n"
+        "    weight_decay: float = 2.0\n"
+        "    def update(self, weight, gradient, moments, step): weight.sub_(self.learning_rate * gradient)\n"
+        "class Half(gs.ModularTask):\n"
+        "    data_fraction: float = 0.25\n",
+    )
+    spec = gs.RunSpec().updated({"optimizer.kind": "mine.py:Gentle", "task.kind": "mine.py:Half"})
+    there = pickle.loads(pickle.dumps(spec))
+    assert (there.optimizer.learning_rate, there.optimizer.weight_decay, there.task.data_fraction) == (1e-4, 2.0, 0.25)
+    assert there.run_id == there.resolved().run_id == spec.run_id
+    assert pickle.loads(pickle.dumps(there)).run_id == spec.run_id
+
+
 def test_a_text_with_a_colon_is_no_code(write: Write) -> None:
     body = "return gs.Examples(np.indices((3, 2)).reshape(2, -1).T, np.arange(6) % 2, classes=2)"
     write("mine.py", TASK.format(body=body).replace("size: int = 6", "where: str = ''"))
