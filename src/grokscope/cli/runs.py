@@ -12,7 +12,7 @@ from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_
 from grokscope.errors import GrokscopeError
 from grokscope.result import RunResult
 from grokscope.store import Store, StoredRun
-from grokscope.store.contents import run_bytes
+from grokscope.store.contents import pack_run
 from grokscope.tables import csv_text
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
@@ -173,7 +173,7 @@ def _exported(result: RunResult, stored: StoredRun, out: Path) -> bytes:
         case ".toml":
             return result.spec.to_toml().encode()
         case ".safetensors":
-            return run_bytes(result, stored.record(), weights=True)
+            return pack_run(result, stored.record(), weights=True).content
         case ".csv":
             return csv_text(result.to_columns()).encode()
     raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .json, .csv, .toml or .safetensors")

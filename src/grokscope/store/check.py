@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from grokscope.errors import StoreError
-from grokscope.store.contents import Content, Damaged, pack, run_from, sweep_from, unpack
+from grokscope.store.contents import Content, Damaged, Packed, pack, run_from, sweep_from, unpack
 from grokscope.store.files import is_ordinary, move, read_inside, remove_inside
 from grokscope.store.index import INDEX, integrity_problem
 from grokscope.store.records import StoredRun, StoredSweep, run_of
@@ -220,7 +220,7 @@ class _Checkup:
                 continue  # the index has the sweep too, unless that is damaged as well
 
 
-def _packed(run: StoredRun, content: Content) -> bytes:
+def _packed(run: StoredRun, content: Content) -> Packed:
     return pack(content.arrays, run.run_id, run.record())
 
 

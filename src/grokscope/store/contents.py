@@ -1,6 +1,6 @@
 """What is in the files of a store: arrays, who they belong to, and a checksum over all of it, as safetensors.
 
->>> content = pack({"curve.step": np.array([1, 2])}, "3f0c9a5be1d27f48", {"engine": "native"})
+>>> content, _ = pack({"curve.step": np.array([1, 2])}, "3f0c9a5be1d27f48", {"engine": "native"})
 >>> unpack(content).record
 {'engine': 'native'}
 >>> unpack(content.replace(b"native", b"nativf"))
@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,18 @@ class Content:
     arrays: Arrays
 
 
-def pack(arrays: Arrays, run_id: str, record: Mapping[str, Any]) -> bytes:
-    """The content of a file."""
+class Packed(NamedTuple):
+    """A file that is to be written."""
+
+    content: bytes
+    checksum: str
+
+
+def pack(arrays: Arrays, run_id: str, record: Mapping[str, Any]) -> Packed:
+    """A file."""
     metadata = {"run_id": run_id, "record": json.dumps(record)}
-    return safetensors.numpy.save(arrays, metadata | {"checksum": _checksum(metadata, arrays)})
+    checksum = _checksum(metadata, arrays)
+    return Packed(safetensors.numpy.save(arrays, metadata | {"checksum": checksum}), checksum)
 
 
 def unpack(content: bytes) -> Content:
@@ -79,7 +87,7 @@ def _first_line(error: Exception) -> str:
 # ---- runs ----------------------------------------------------------------------------------------------------------
 
 
-def run_bytes(result: RunResult, record: Mapping[str, Any], *, weights: bool) -> bytes:
+def pack_run(result: RunResult, record: Mapping[str, Any], *, weights: bool) -> Packed:
     """The file of a run: curve.*, neurons.*, outputs.* and weights.*"""
     arrays = _curve_arrays(result.curve)
     for name, spectra in (("neurons", result.neurons), ("outputs", result.outputs)):
@@ -158,7 +166,7 @@ def _curve_from(arrays: Arrays) -> tuple[Row, ...]:
 # ---- checkpoints ---------------------------------------------------------------------------------------------------
 
 
-def checkpoint_bytes(run_id: str, checkpoint: Checkpoint) -> bytes:
+def pack_checkpoint(run_id: str, checkpoint: Checkpoint) -> Packed:
     """The file of an unfinished run: curve.*, weights.* and moments.*"""
     state = checkpoint.state
     arrays = _curve_arrays(checkpoint.curve) | _named("weights", state.weights) | _named("moments", state.moments)
@@ -167,7 +175,7 @@ def checkpoint_bytes(run_id: str, checkpoint: Checkpoint) -> bytes:
 
 
 def checkpoint_from(content: Content, spec: RunSpec) -> Checkpoint:
-    """The inverse of `checkpoint_bytes`. What cannot be the state of this run on its way is damaged."""
+    """The inverse of `pack_checkpoint`. What cannot be the state of this run on its way is damaged."""
     if content.record is None:
         raise Damaged("an older release wrote it, without a checksum")
     groups = _groups(content.arrays, ("curve", "weights", "moments"))

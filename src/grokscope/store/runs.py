@@ -10,7 +10,7 @@ from typing import Any
 from grokscope.errors import DamagedError, SpecError, StoreError
 from grokscope.result import RunResult
 from grokscope.spec import unknown_key
-from grokscope.store.contents import Content, Damaged, run_bytes, run_from, unpack
+from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, unpack
 from grokscope.store.files import read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
 from grokscope.store.records import RECORD, StoredRun, record_of, run_of_row
@@ -27,17 +27,17 @@ class Runs(OpenStore):
     def save(self, result: RunResult, *, weights: bool = False) -> None:
         """Write a run, in place of an earlier one with the same spec. Removes its lease, checkpoint and failure."""
         record = record_of(result, now(), weights=weights and result.weights is not None)
-        self.put(record, run_bytes(result, record, weights=weights))
+        self.put(record, pack_run(result, record, weights=weights))
 
-    def put(self, record: dict[str, Any], content: bytes) -> None:
+    def put(self, record: dict[str, Any], packed: Packed) -> None:
         """Write the file of a run, and enter what is known about it into the index."""
         run_id = record["run_id"]
         with as_store_error(f"cannot write run {run_id} to the store {self.path}"):
             self._check_unmoved()
             file = f"{run_id[:2]}/{run_id}-{secrets.token_hex(4)}.safetensors"
             (self._root / "runs" / run_id[:2]).mkdir(exist_ok=True)
-            write_atomically(self._root / "runs" / file, content)
-            self.enter(record, file, unpack(content).checksum)
+            write_atomically(self._root / "runs" / file, packed.content)
+            self.enter(record, file, packed.checksum)
 
     def enter(self, record: dict[str, Any], file: str, checksum: str | None) -> None:
         """Let the index name a file that is there. An earlier file of the run is removed."""

@@ -9,7 +9,7 @@ from typing import Literal
 from grokscope.errors import StoreError
 from grokscope.result import Checkpoint
 from grokscope.spec import RunSpec
-from grokscope.store.contents import Content, Damaged, checkpoint_bytes, checkpoint_from, unpack
+from grokscope.store.contents import Content, Damaged, Packed, checkpoint_from, pack_checkpoint, unpack
 from grokscope.store.files import read_inside, write_atomically
 from grokscope.store.opened import as_store_error, now
 from grokscope.store.owners import describe_owner, is_alive, owner_name
@@ -74,15 +74,15 @@ class Unfinished(Runs):
 
     def save_checkpoint(self, run_id: str, checkpoint: Checkpoint) -> None:
         """Save the state of an unfinished run, in place of its earlier checkpoint."""
-        self.put_checkpoint(run_id, checkpoint.state.step, checkpoint_bytes(run_id, checkpoint))
+        self.put_checkpoint(run_id, checkpoint.state.step, pack_checkpoint(run_id, checkpoint))
 
-    def put_checkpoint(self, run_id: str, step: int, content: bytes) -> None:
+    def put_checkpoint(self, run_id: str, step: int, packed: Packed) -> None:
         """Write the file of a checkpoint, and let the index name it."""
         file = f"{run_id}-{secrets.token_hex(4)}.safetensors"
         with as_store_error(f"cannot write a checkpoint of run {run_id} to the store {self.path}"):
             self._check_unmoved()
             (self._root / "checkpoints").mkdir(exist_ok=True)
-            write_atomically(self._root / "checkpoints" / file, content)
+            write_atomically(self._root / "checkpoints" / file, packed.content)
             with self._transaction():
                 before = self._checkpoint_file(run_id)
                 self._index.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)", (run_id, step, file))
