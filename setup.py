@@ -13,12 +13,13 @@ ParallelCompile(default=0).install()  # one job per core
 
 # level_plain comes first: of the standard library's inline functions, which every level compiles, the linker keeps the
 # first copy, and only this one runs on every CPU.
-SOURCES = ["level_plain.cpp", "module.cpp", "level_avx2.cpp", "level_avx512.cpp"]
+SOURCES = ["level_plain.cpp", "module.cpp", "memory.cpp", "level_avx2.cpp", "level_avx512.cpp"]
 
 # No -ffast-math: a level gives the same results on every machine. Without errno and traps, square roots vectorise.
 FLAGS = ["-O3", "-falign-loops=32", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra"]
 # `make sanitize` watches every access and every operation of the kernel.
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover", "-g"] if os.environ.get("SANITIZE") else []
+WATCHED = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover", "-g"]
+SANITIZE = WATCHED if os.environ.get("SANITIZE") else []
 
 setup(
     ext_modules=[

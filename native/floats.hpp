@@ -36,7 +36,11 @@ static inline float exp_negative(float x) {
     series = series * r + 1.6666665459e-1f;
     series = series * r + 5.0000001201e-1f;
     series = series * r * r + r + 1.0f;
-    const int32_t bits = (int32_t(n) + 127) << 23;
+    // 2ⁿ, from the whole number in the low bits of n + 1.5·2²³: a conversion would not be defined for NaN.
+    const float shifted = n + 12582912.0f;
+    uint32_t bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits - (0x4B400000u - 127u)) << 23;
     float power;
     std::memcpy(&power, &bits, sizeof power);
     return series * power;

@@ -22,22 +22,28 @@ static std::optional<Examples> find_complement(const Config& config, const Examp
     if (config.form == Form::direct || config.depth > 2 || config.activation != Activation::quadratic ||
         config.loss != Loss::mse || config.norm != Norm::none || config.dropout_threshold > 0 || config.batch_size != 0)
         return std::nullopt;
-    const long p = config.modulus;
+    const long p = config.modulus, others = p * p - training.count();
+    if (others < 0) return std::nullopt;  // an example came twice
+    // Multiply-adds of the matrix products; the sparse part costs as much as a few columns of them.
+    const double n = double(training.count()), N = double(config.width);
+    const double direct = 3 * n * N * double(p);
+    const double by_complement = (3 * double(others) * N + 6 * N * N) * double(p) + 30 * n * N;
+    if (config.form == Form::automatic && by_complement >= direct) return std::nullopt;
+    bytes_for({others}, 3 * sizeof(int32_t));  // a few examples of a large grid leave nearly all of it
     std::vector<bool> present(size_t(p * p));
-    for (size_t i = 0; i < training.m.size(); i++) present[size_t(training.m[i] * p + training.n[i])] = true;
+    for (size_t i = 0; i < training.m.size(); i++) {
+        const size_t place = size_t(training.m[i] * p + training.n[i]);
+        if (present[place]) return std::nullopt;  // an example came twice
+        present[place] = true;
+    }
     Examples rest;
+    for (std::vector<int32_t>* values : {&rest.m, &rest.n, &rest.label}) values->reserve(size_t(others));
     for (long place = 0; place < p * p; place++)
         if (!present[size_t(place)]) {
             rest.m.push_back(int32_t(place / p));
             rest.n.push_back(int32_t(place % p));
             rest.label.push_back(0);
         }
-    if (rest.count() + training.count() != p * p) return std::nullopt;  // an example came twice
-    // Multiply-adds of the matrix products; the sparse part costs as much as a few columns of them.
-    const double n = double(training.count()), N = double(config.width);
-    const double direct = 3 * n * N * double(p);
-    const double by_complement = (3 * double(rest.count()) * N + 6 * N * N) * double(p) + 30 * n * N;
-    if (config.form == Form::automatic && by_complement >= direct) return std::nullopt;
     return rest;
 }
 

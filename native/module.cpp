@@ -10,13 +10,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "arguments.hpp"
 #include "trainer.hpp"
 
-namespace py = pybind11;
 using namespace grokscope;
-
-using IntArray = py::array_t<int64_t, py::array::c_style>;
-using FloatArray = py::array_t<float, py::array::c_style>;
 
 namespace {
 
@@ -32,25 +29,23 @@ std::vector<std::string> available_levels() {
     return levels;
 }
 
-void check_level(const std::string& level) {
-    const auto levels = available_levels();
-    if (std::find(levels.begin(), levels.end(), level) == levels.end())
-        throw std::invalid_argument("this CPU does not have the instructions of level '" + level + "'");
+std::string available_level(py::handle value) {
+    std::map<std::string, std::string> known;
+    for (const auto& level : available_levels()) known[level] = level;
+    return choice("level", value, known);
 }
 
-template <typename Value>
-Value choice(const std::string& field, const std::string& name, const std::map<std::string, Value>& known) {
-    const auto found = known.find(name);
-    if (found == known.end()) throw std::invalid_argument(field + " = '" + name + "' is not in this kernel");
-    return found->second;
-}
+const std::map<std::string, Loss> LOSSES{{"mse", Loss::mse}, {"cross-entropy", Loss::cross_entropy}};
 
-// dtype and contiguity are checked by taking no conversion: a float64 or strided array raises TypeError.
 Examples to_examples(const IntArray& pairs, const IntArray& labels, long modulus) {
     if (pairs.ndim() != 2 || pairs.shape(1) != 2) throw std::invalid_argument("pairs must have the shape [n, 2]");
     if (labels.ndim() != 1 || labels.shape(0) != pairs.shape(0))
         throw std::invalid_argument("labels must have the shape [n] of the pairs");
+    if (pairs.shape(0) > MAX_EXAMPLES)
+        throw std::invalid_argument("there must be at most " + std::to_string(MAX_EXAMPLES) + " pairs");
     Examples examples;
+    for (std::vector<int32_t>* values : {&examples.m, &examples.n, &examples.label})
+        values->reserve(size_t(pairs.shape(0)));
     const auto inside = [modulus](int64_t value) {
         if (value < 0 || value >= modulus) throw std::invalid_argument("pairs and labels must lie in 0 … modulus - 1");
         return int32_t(value);
@@ -65,38 +60,69 @@ Examples to_examples(const IntArray& pairs, const IntArray& labels, long modulus
     return examples;
 }
 
+Config to_config(Fields& fields) {
+    Config config;
+    config.modulus = whole_number("modulus", fields.take("modulus"), 1, MAX_MODULUS);
+    config.width = whole_number("width", fields.take("width"), 1, MAX_WIDTH);
+    config.depth = whole_number("depth", fields.take("depth"), 2, MAX_DEPTH);
+    config.activation = choice<Activation>("activation", fields.take("activation"),
+                                           {{"quadratic", Activation::quadratic}, {"relu", Activation::relu}});
+    config.loss = choice("loss", fields.take("loss"), LOSSES);
+    config.norm = choice<Norm>("norm", fields.take("norm"),
+                               {{"none", Norm::none}, {"batch", Norm::batch}, {"layer", Norm::layer}});
+    config.optimizer =
+        choice<Optimizer>("optimizer", fields.take("optimizer"),
+                          {{"adamw", Optimizer::adamw}, {"adam", Optimizer::adam}, {"sgd", Optimizer::sgd}});
+    config.form =
+        choice<Form>("form", fields.take("form"),
+                     {{"automatic", Form::automatic}, {"direct", Form::direct}, {"complement", Form::complement}});
+    config.batch_size = whole_number("batch_size", fields.take("batch_size"), 0, MAX_EXAMPLES);
+    config.dropout_threshold =
+        uint32_t(whole_number("dropout_threshold", fields.take("dropout_threshold"), 0, MAX_DROPOUT_THRESHOLD));
+    config.dropout_scale = positive_number("dropout_scale", fields.take("dropout_scale"));
+    config.learning_rate = number_from_0("learning_rate", fields.take("learning_rate"));
+    config.weight_decay = number_from_0("weight_decay", fields.take("weight_decay"));
+    config.beta1 = share("beta1", fields.take("beta1"));
+    config.beta2 = share("beta2", fields.take("beta2"));
+    config.epsilon = positive_number("epsilon", fields.take("epsilon"));
+    config.momentum = share("momentum", fields.take("momentum"));
+    config.seed = seed_number("seed", fields.take("seed"));
+    if (config.depth > 2 && config.norm != Norm::none)
+        throw std::invalid_argument("this kernel has no norms in networks of more than two layers");
+    return config;
+}
+
 class PyTrainer {
 public:
-    PyTrainer(const std::string& level, const Config& config, const IntArray& pairs, const IntArray& labels)
-        : config_(config) {
-        if (config.modulus < 1 || config.modulus > 65535) throw std::invalid_argument("modulus must be 1 … 65535");
-        if (config.width < 1) throw std::invalid_argument("width must be at least 1");
-        if (config.depth < 2 || config.depth > 64) throw std::invalid_argument("depth must be 2 … 64");
-        if (config.depth > 2 && config.norm != Norm::none)
-            throw std::invalid_argument("this kernel has no norms in networks of more than two layers");
-        if (config.dropout_threshold > 65535) throw std::invalid_argument("dropout_threshold must be 0 … 65535");
-        const Examples examples = to_examples(pairs, labels, config.modulus);
+    PyTrainer(const std::string& level, const Config& config, const Examples& examples) : config_(config) {
         if (examples.count() == 0) throw std::invalid_argument("there must be at least one training example");
-        if (config.batch_size < 0 || config.batch_size > examples.count())
+        if (config.batch_size > examples.count())
             throw std::invalid_argument("batch_size must be 0 … the number of training examples");
         if (config.norm == Norm::batch && (config.batch_size ? config.batch_size : examples.count()) < 2)
             throw std::invalid_argument("BatchNorm needs at least 2 examples in a batch");
-        check_level(level);
+        // Most of what it takes: weights, their gradient and two moments. Refused before any of it is made.
+        bytes_for({4, 3 * config.modulus + (config.depth - 2) * config.width, config.width}, sizeof(float));
         trainer_ = level == "avx512" ? make_trainer_avx512(config, examples)
                    : level == "avx2" ? make_trainer_avx2(config, examples)
                                      : make_trainer_plain(config, examples);
     }
 
-    long step() const { return trainer_->step; }
-    void set_step(long step) {
-        if (step < 0) throw std::invalid_argument("step must be at least 0");
+    long step() {
+        const auto alone = exclusive();
+        return trainer_->step;
+    }
+    void set_step(py::handle value) {
+        const long step = whole_number("step", value, 0, MAX_STEPS);
+        const auto alone = exclusive();
         trainer_->step = step;
     }
-    bool uses_complement() const { return trainer_->uses_complement(); }
+    bool uses_complement() { return trainer_->uses_complement(); }
 
-    py::array_t<double> advance(long steps) {
-        if (steps < 0) throw std::invalid_argument("steps must be at least 0");
+    py::array_t<double> advance(py::handle value) {
+        const long steps = whole_number("steps", value, 0, MAX_STEPS);
         const auto alone = exclusive();
+        check_steps_left(steps);
+        bytes_for({steps}, sizeof(double));
         py::array_t<double> losses(steps);
         double* out = losses.mutable_data();
         const py::gil_scoped_release release;
@@ -106,13 +132,15 @@ public:
 
     double gradient() {
         const auto alone = exclusive();
+        check_steps_left(1);
         const py::gil_scoped_release release;
         return trainer_->gradient();
     }
 
-    py::tuple evaluate(const IntArray& pairs, const IntArray& labels) {
+    py::tuple evaluate(py::handle pairs, py::handle labels) {
+        const Examples examples =
+            to_examples(array<IntArray>("pairs", pairs), array<IntArray>("labels", labels), config_.modulus);
         const auto alone = exclusive();
-        const Examples examples = to_examples(pairs, labels, config_.modulus);
         py::array_t<int64_t> predictions(examples.count());
         py::array_t<double> losses(examples.count());
         int64_t* predicted = predictions.mutable_data();
@@ -125,26 +153,30 @@ public:
     }
 
     // Arrays go in and out without panels and padding: matrices as [p, N] or [N, N], vectors as [N].
-    FloatArray get(const std::string& kind, const std::string& name) {
+    FloatArray get(py::handle kind_, py::handle name_) {
+        const std::string kind = text("kind", kind_), name = text("name", name_);
         const auto alone = exclusive();
         const auto [data, rows] = find(kind, name);
-        FloatArray array = rows ? FloatArray({rows, config_.width}) : FloatArray(config_.width);
-        float* out = array.mutable_data();
+        FloatArray found = rows ? FloatArray({rows, config_.width}) : FloatArray(config_.width);
+        float* out = found.mutable_data();
         for (long row = 0; row < std::max(rows, 1L); row++)
-            for (long k = 0; k < config_.width; k++)
-                out[row * config_.width + k] = data[place(rows, row, k)];
-        return array;
+            for (long k = 0; k < config_.width; k++) out[row * config_.width + k] = data[place(rows, row, k)];
+        return found;
     }
 
-    void set(const std::string& kind, const std::string& name, const FloatArray& array) {
+    void set(py::handle kind_, py::handle name_, py::handle array_) {
+        const std::string kind = text("kind", kind_), name = text("name", name_);
+        const auto given = array<FloatArray>("array", array_);
         const auto alone = exclusive();
         const auto [data, rows] = find(kind, name);
-        const bool fits = rows ? array.ndim() == 2 && array.shape(0) == rows && array.shape(1) == config_.width
-                               : array.ndim() == 1 && array.shape(0) == config_.width;
-        if (!fits) throw std::invalid_argument(kind + "." + name + " has the wrong shape");
+        const bool fits = rows ? given.ndim() == 2 && given.shape(0) == rows && given.shape(1) == config_.width
+                               : given.ndim() == 1 && given.shape(0) == config_.width;
+        if (!fits)
+            throw std::invalid_argument(kind + "." + name + " has the wrong shape: must be [" +
+                                        (rows ? std::to_string(rows) + ", " : "") + std::to_string(config_.width) +
+                                        "]");
         for (long row = 0; row < std::max(rows, 1L); row++)
-            for (long k = 0; k < config_.width; k++)
-                data[place(rows, row, k)] = array.data()[row * config_.width + k];
+            for (long k = 0; k < config_.width; k++) data[place(rows, row, k)] = given.data()[row * config_.width + k];
     }
 
 private:
@@ -155,21 +187,28 @@ private:
         return lock;
     }
 
-    // Where an array of so many rows, 0 for a vector, keeps this one's value for neuron k.
-    long place(long rows, long row, long k) {
-        return rows ? trainer_->weights().place(row, k, panel_rows(rows)) : k;
+    void check_steps_left(long steps) const {
+        if (steps > MAX_STEPS - trainer_->step)
+            throw std::invalid_argument(std::to_string(steps) + " more steps are not allowed at step " +
+                                        std::to_string(trainer_->step) + ": the last is step " +
+                                        std::to_string(MAX_STEPS));
     }
+
+    // Where an array of so many rows, 0 for a vector, keeps this one's value for neuron k.
+    long place(long rows, long row, long k) { return rows ? trainer_->weights().place(row, k, panel_rows(rows)) : k; }
 
     std::pair<float*, long> find(const std::string& kind, const std::string& name) {
         const bool batch = config_.norm == Norm::batch, norm = config_.norm != Norm::none;
+        const bool sgd = config_.optimizer == Optimizer::sgd;
         if (kind == "weights" && batch && name == "norm_mean") return {trainer_->running_mean().data(), 0};
         if (kind == "weights" && batch && name == "norm_variance") return {trainer_->running_variance().data(), 0};
-        Parameters* of = kind == "weights"         ? &trainer_->weights()
-                         : kind == "gradient"      ? &trainer_->gradients()
-                         : kind == "first_moment"  ? &trainer_->first_moments()
-                         : kind == "momentum"      ? &trainer_->first_moments()
-                         : kind == "second_moment" ? &trainer_->second_moments()
-                                                   : nullptr;
+        // Moments go by the name that the optimiser knows them by, or those of one would pass for another's.
+        Parameters* of = kind == "weights"                 ? &trainer_->weights()
+                         : kind == "gradient"              ? &trainer_->gradients()
+                         : kind == "first_moment" && !sgd  ? &trainer_->first_moments()
+                         : kind == "second_moment" && !sgd ? &trainer_->second_moments()
+                         : kind == "momentum" && sgd       ? &trainer_->first_moments()
+                                                           : nullptr;
         if (of && name == "U") return {of->u(), config_.modulus};
         if (of && name == "V") return {of->v(), config_.modulus};
         if (of && name == "W") return {of->w(), config_.modulus};
@@ -177,7 +216,7 @@ private:
         if (of && norm && name == "norm_shift") return {of->shift(), 0};
         for (long layer = 2; of && layer < config_.depth; layer++)
             if (name == "H" + std::to_string(layer)) return {of->hidden(layer), config_.width};
-        throw std::invalid_argument("there is no array " + kind + "." + name);
+        throw std::invalid_argument("there is no array " + quoted(kind + "." + name));
     }
 
     Config config_;
@@ -185,38 +224,84 @@ private:
     std::mutex busy_;
 };
 
-py::tuple evaluate_prefixes(const std::string& level, const FloatArray& hidden, const FloatArray& output,
-                            const IntArray& order, const IntArray& labels, const std::string& loss,
-                            const std::optional<FloatArray>& scale, const std::optional<FloatArray>& shift) {
-    check_level(level);
+// The trainer in a Python object. One whose __init__ never ran has none, and pybind11 would take unset memory for it.
+PyTrainer& trainer_in(py::handle self) {
+    if (!py::isinstance<PyTrainer>(self)) throw wrong_type("this needs a Trainer", self);
+    const auto held = reinterpret_cast<py::detail::instance*>(self.ptr())
+                          ->get_value_and_holder(py::detail::get_type_info(typeid(PyTrainer)));
+    if (!held.holder_constructed()) throw py::type_error("this Trainer was not made by calling Trainer(...)");
+    return *held.value_ptr<PyTrainer>();
+}
+
+// A method as pybind11 calls it, on a checked trainer.
+template <typename Result, typename... Arguments>
+auto checked(Result (PyTrainer::*method)(Arguments...)) {
+    return [method](py::handle self, Arguments... arguments) { return (trainer_in(self).*method)(arguments...); };
+}
+
+void make_trainer(py::detail::value_and_holder& self, const py::kwargs& given) {
+    Fields fields("Trainer", given);
+    const std::string level = available_level(fields.take("level"));
+    const Config config = to_config(fields);
+    const auto pairs = array<IntArray>("pairs", fields.take("pairs"));
+    const auto labels = array<IntArray>("labels", fields.take("labels"));
+    fields.check_that_all_were_taken();
+    auto trainer = std::make_unique<PyTrainer>(level, config, to_examples(pairs, labels, config.modulus));
+    // Numbers of a class of one's own run its code, and that may have called __init__ in the meantime.
+    if (self.instance_registered()) throw py::type_error("this Trainer was made while it was being made");
+    self.value_ptr() = trainer.release();
+}
+
+py::tuple evaluate_prefixes(py::handle level_, py::handle hidden_, py::handle output_, py::handle order_,
+                            py::handle labels_, py::handle loss_, py::handle scale_, py::handle shift_) {
+    const std::string level = available_level(level_);
+    const auto hidden = array<FloatArray>("hidden", hidden_), output = array<FloatArray>("output", output_);
+    const auto order = array<IntArray>("order", order_), labels = array<IntArray>("labels", labels_);
+    const Loss loss = choice("loss", loss_, LOSSES);
     if (hidden.ndim() != 2 || output.ndim() != 2 || hidden.shape(1) != output.shape(1))
         throw std::invalid_argument("hidden and output must have the shapes [n, N] and [p, N]");
     const long rows = hidden.shape(0), width = hidden.shape(1), outputs = output.shape(0);
-    if (outputs < 1 || outputs > 65535) throw std::invalid_argument("there must be 1 … 65535 outputs");
+    if (outputs < 1 || outputs > MAX_MODULUS)
+        throw std::invalid_argument("there must be 1 … " + std::to_string(MAX_MODULUS) + " outputs");
+    if (width > MAX_WIDTH)
+        throw std::invalid_argument("there must be at most " + std::to_string(MAX_WIDTH) + " neurons");
+    if (rows > MAX_EXAMPLES)
+        throw std::invalid_argument("there must be at most " + std::to_string(MAX_EXAMPLES) + " rows");
     if (labels.ndim() != 1 || labels.shape(0) != rows)
         throw std::invalid_argument("labels must have the shape [n] of the rows");
-    for (long i = 0; i < rows; i++)
-        if (labels.data()[i] < 0 || labels.data()[i] >= outputs)
-            throw std::invalid_argument("labels must lie in 0 … p - 1");
-    std::vector<bool> seen(size_t(width), false);
     if (order.ndim() != 1 || order.shape(0) != width) throw std::invalid_argument("order must have the shape [N]");
-    for (long k = 0; k < width; k++) {
-        const int64_t neuron = order.data()[k];
+    // What is an index is copied before it is checked: another thread may write to the arrays while this one computes.
+    const std::vector<int64_t> own_labels(labels.data(), labels.data() + rows);
+    const std::vector<int64_t> own_order(order.data(), order.data() + width);
+    for (const int64_t label : own_labels)
+        if (label < 0 || label >= outputs) throw std::invalid_argument("labels must lie in 0 … p - 1");
+    std::vector<bool> seen(size_t(width), false);
+    for (const int64_t neuron : own_order) {
         if (neuron < 0 || neuron >= width || seen[size_t(neuron)])
             throw std::invalid_argument("order must name every neuron 0 … N - 1 once");
         seen[size_t(neuron)] = true;
     }
-    if (scale.has_value() != shift.has_value()) throw std::invalid_argument("a norm has both a scale and a shift");
+    if (scale_.is_none() != shift_.is_none()) throw std::invalid_argument("a norm has both a scale and a shift");
+    std::optional<FloatArray> scale, shift;
+    if (!scale_.is_none()) scale = array<FloatArray>("scale", scale_), shift = array<FloatArray>("shift", shift_);
     for (const auto& vector : {scale, shift})
         if (vector && (vector->ndim() != 1 || vector->shape(0) != width))
             throw std::invalid_argument("scale and shift must have the shape [N]");
+    bytes_for({width + 1, rows}, sizeof(uint16_t) + sizeof(float));
     py::array_t<uint16_t> predictions({width + 1, rows});
     FloatArray losses({width + 1, rows});
-    const PrefixTask task{
-        rows, width, outputs, hidden.data(), output.data(), order.data(), labels.data(),
-        scale ? scale->data() : nullptr, shift ? shift->data() : nullptr,
-        choice<Loss>("loss", loss, {{"mse", Loss::mse}, {"cross-entropy", Loss::cross_entropy}}),
-        predictions.mutable_data(), losses.mutable_data()};
+    const PrefixTask task{rows,
+                          width,
+                          outputs,
+                          hidden.data(),
+                          output.data(),
+                          own_order.data(),
+                          own_labels.data(),
+                          scale ? scale->data() : nullptr,
+                          shift ? shift->data() : nullptr,
+                          loss,
+                          predictions.mutable_data(),
+                          losses.mutable_data()};
     {
         const py::gil_scoped_release release;
         level == "avx512" ? evaluate_prefixes_avx512(task)
@@ -226,70 +311,41 @@ py::tuple evaluate_prefixes(const std::string& level, const FloatArray& hidden, 
     return py::make_tuple(predictions, losses);
 }
 
+double fma_peak(py::handle level_, py::handle seconds_) {
+    const std::string level = available_level(level_);
+    const double seconds = number("seconds", seconds_, "above 0 and at most " + std::to_string(MAX_PEAK_SECONDS),
+                                  [](double x) { return x > 0 && x <= double(MAX_PEAK_SECONDS); });
+    const py::gil_scoped_release release;
+    return level == "avx512" ? fma_peak_avx512(seconds)
+           : level == "avx2" ? fma_peak_avx2(seconds)
+                             : fma_peak_plain(seconds);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
     module.doc() = "Training of fully connected networks on modular arithmetic, in C++.";
-    module.def(
-        "fma_peak",
-        [](const std::string& level, double seconds) {
-            check_level(level);
-            const py::gil_scoped_release release;
-            return level == "avx512" ? fma_peak_avx512(seconds)
-                   : level == "avx2" ? fma_peak_avx2(seconds)
-                                     : fma_peak_plain(seconds);
-        },
-        py::arg("level"), py::arg("seconds"), "GFLOP/s of multiply-adds in the registers of one core.");
+    module.def("fma_peak", &fma_peak, py::arg("level"), py::arg("seconds"),
+               "GFLOP/s of multiply-adds in the registers of one core.");
     module.def("available_levels", &available_levels, "Instruction levels that this CPU has, the fastest last.");
-    module.def("evaluate_prefixes", &evaluate_prefixes, py::arg("level"), py::arg("hidden").noconvert(),
-               py::arg("output").noconvert(), py::arg("order").noconvert(), py::arg("labels").noconvert(), py::arg("loss"),
-               py::arg("scale").noconvert() = py::none(), py::arg("shift").noconvert() = py::none(),
+    module.def("evaluate_prefixes", &evaluate_prefixes, py::arg("level"), py::arg("hidden"), py::arg("output"),
+               py::arg("order"), py::arg("labels"), py::arg("loss"), py::arg("scale") = py::none(),
+               py::arg("shift") = py::none(),
                "Predictions and losses [N + 1, n] without the first 0 … N neurons of an order.");
     py::class_<PyTrainer>(module, "Trainer")
-        .def(py::init([](const std::string& level, long modulus, long width, long depth, const std::string& activation,
-                         const std::string& loss, const std::string& norm, const std::string& optimizer,
-                         const std::string& form, long batch_size, uint32_t dropout_threshold, double dropout_scale,
-                         double learning_rate, double weight_decay, double beta1, double beta2, double epsilon, double momentum, uint64_t seed,
-                         const IntArray& pairs, const IntArray& labels) {
-                 Config config;
-                 config.modulus = modulus;
-                 config.width = width;
-                 config.depth = depth;
-                 config.batch_size = batch_size;
-                 config.activation = choice<Activation>(
-                     "activation", activation, {{"quadratic", Activation::quadratic}, {"relu", Activation::relu}});
-                 config.loss =
-                     choice<Loss>("loss", loss, {{"mse", Loss::mse}, {"cross-entropy", Loss::cross_entropy}});
-                 config.norm = choice<Norm>("norm", norm,
-                                            {{"none", Norm::none}, {"batch", Norm::batch}, {"layer", Norm::layer}});
-                 config.optimizer = choice<Optimizer>(
-                     "optimizer", optimizer,
-                     {{"adamw", Optimizer::adamw}, {"adam", Optimizer::adam}, {"sgd", Optimizer::sgd}});
-                 config.form = choice<Form>(
-                     "form", form,
-                     {{"automatic", Form::automatic}, {"direct", Form::direct}, {"complement", Form::complement}});
-                 config.dropout_threshold = dropout_threshold;
-                 config.dropout_scale = dropout_scale;
-                 config.learning_rate = learning_rate;
-                 config.weight_decay = weight_decay;
-                 config.beta1 = beta1;
-                 config.beta2 = beta2;
-                 config.epsilon = epsilon;
-                 config.momentum = momentum;
-                 config.seed = seed;
-                 return std::make_unique<PyTrainer>(level, config, pairs, labels);
-             }),
-             py::kw_only(), py::arg("level"), py::arg("modulus"), py::arg("width"), py::arg("depth"), py::arg("activation"),
-             py::arg("loss"), py::arg("norm"), py::arg("optimizer"), py::arg("form"), py::arg("batch_size"),
-             py::arg("dropout_threshold"), py::arg("dropout_scale"), py::arg("learning_rate"), py::arg("weight_decay"), py::arg("beta1"), py::arg("beta2"),
-             py::arg("epsilon"), py::arg("momentum"), py::arg("seed"), py::arg("pairs").noconvert(),
-             py::arg("labels").noconvert())
-        .def_property("step", &PyTrainer::step, &PyTrainer::set_step)
-        .def_property_readonly("uses_complement", &PyTrainer::uses_complement)
-        .def("advance", &PyTrainer::advance, py::arg("steps"), "Take steps; the loss of each, before its update.")
-        .def("gradient", &PyTrainer::gradient, "Compute the loss and the gradient of the next step, without taking it.")
-        .def("evaluate", &PyTrainer::evaluate, py::arg("pairs").noconvert(), py::arg("labels").noconvert(),
+        .def("__init__", &make_trainer, py::detail::is_new_style_constructor())
+        .def_property("step", checked(&PyTrainer::step), checked(&PyTrainer::set_step))
+        .def_property_readonly("uses_complement", checked(&PyTrainer::uses_complement))
+        .def("advance", checked(&PyTrainer::advance), py::arg("steps"),
+             "Take steps; the loss of each, before its update.")
+        .def("gradient", checked(&PyTrainer::gradient),
+             "Compute the loss and the gradient of the next step, without taking it.")
+        .def("evaluate", checked(&PyTrainer::evaluate), py::arg("pairs"), py::arg("labels"),
              "Predictions and losses, in evaluation mode.")
-        .def("get", &PyTrainer::get, py::arg("kind"), py::arg("name"))
-        .def("set", &PyTrainer::set, py::arg("kind"), py::arg("name"), py::arg("array").noconvert());
+        .def("get", checked(&PyTrainer::get), py::arg("kind"), py::arg("name"))
+        .def("set", checked(&PyTrainer::set), py::arg("kind"), py::arg("name"), py::arg("array"))
+        .def("__reduce_ex__", [](py::handle, py::handle) -> py::object {
+            throw py::type_error(
+                "a Trainer can be neither copied nor pickled: get its arrays, and set them in another");
+        });
 }

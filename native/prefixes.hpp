@@ -27,7 +27,7 @@ class PrefixBlock {
 public:
     PrefixBlock(const PrefixTask& task)
         : task_(task),
-          columns_(task.width * task.outputs),
+          columns_(std::max(task.width, 1L) * task.outputs),  // adding no neuron reads the first one's, also of none
           hidden_(task.width * PREFIX_ROWS),
           sums_(task.outputs * PREFIX_ROWS),
           normalised_(LAYER ? task.outputs * PREFIX_ROWS : 0),

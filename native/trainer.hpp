@@ -16,6 +16,9 @@
 #include <new>
 #include <vector>
 
+#include "limits.hpp"
+#include "memory.hpp"
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -48,10 +51,15 @@ public:
     explicit Buffer(long size) : size_(size) {
         // Large buffers ask for huge pages: neighbouring data then shares one entry of the TLB, and lies side by side in
         // the cache as well, where scattered small pages may happen to compete for the same places.
-        const size_t needed = size_t(size) * sizeof(float), huge = size_t(2) << 20;
+        const size_t needed = bytes_for({size}, sizeof(float)), huge = size_t(2) << 20;
+#if defined(__SANITIZE_ADDRESS__)
+        const size_t unit = 64, bytes = needed;  // to the byte, or a little beyond the end would be allowed
+#else
         const size_t unit = needed >= huge / 16 ? huge : 64, bytes = (needed + unit - 1) / unit * unit;
-        data_.reset(static_cast<float*>(std::aligned_alloc(unit, bytes ? bytes : unit)));
-        if (!data_) throw std::bad_alloc();
+#endif
+        void* memory = nullptr;
+        if (posix_memalign(&memory, unit, bytes ? bytes : unit) != 0) throw std::bad_alloc();
+        data_.reset(static_cast<float*>(memory));
 #if defined(MADV_HUGEPAGE)
         if (unit == huge) madvise(data_.get(), bytes, MADV_HUGEPAGE);
 #endif

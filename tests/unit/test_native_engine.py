@@ -264,8 +264,10 @@ def test_weights_that_decay_away_become_zero_not_denormal(tiny: RunSpec, level: 
     assert np.float32(1e-39) * np.float32(1) > 0  # and the process computes with denormals as before
 
 
-def test_a_diverging_run_is_noticed(tiny: RunSpec) -> None:
-    result = run(tiny.updated({"optimizer.learning_rate": 1e20}), engine="native")
+@pytest.mark.parametrize("rate", [1e20, 1e308])
+def test_a_diverging_run_is_noticed(tiny: RunSpec, rate: float) -> None:
+    """Also one whose weights are not even finite when it is measured after the first step; a warning would fail."""
+    result = run(tiny.updated({"optimizer.learning_rate": rate}), engine="native")
     assert (result.status, result.diverged_step) == ("diverged", 2)
 
 
@@ -353,6 +355,7 @@ def trainer(**changed: object) -> Any:
         {"batch_size": 3},
         {"batch_size": -1},
         {"dropout_threshold": 70000},
+        {"seed": -1},
         {"norm": "batch", "batch_size": 1},
         {"pairs": np.array([[0, 5], [4, 4]])},
         {"pairs": np.array([[0, -1], [4, 4]])},
@@ -377,7 +380,6 @@ def test_values_that_make_no_sense_raise(changed: dict[str, object]) -> None:
         {"pairs": [[0, 1], [4, 4]]},
         {"labels": None},
         {"width": "8"},
-        {"seed": -1},
     ],
 )
 def test_types_that_do_not_fit_raise(changed: dict[str, object]) -> None:

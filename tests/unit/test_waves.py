@@ -57,6 +57,20 @@ def test_the_analytic_network_obeys_the_relation_in_every_neuron(modulus: int, w
     assert math.isnan(summary.second_double)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("operation", "modulus"), [("add", 2), ("add", 7), ("multiply", 7), ("multiply", 15)])
+def test_a_vector_that_is_not_finite_has_no_waves(operation: Operation, modulus: int, bad: float) -> None:
+    """A transform would make ∞ of some and NaN of others, with a warning, which fails here."""
+    vectors = np.random.default_rng(0).normal(size=(3, modulus))
+    waves = modular_waves(operation, modulus)
+    expected = waves.coefficients(vectors)
+    vectors[1, 1] = bad
+    found = waves.coefficients(vectors)
+    assert np.isnan(found[1]).all()
+    assert np.isnan(waves.amplitudes(vectors)[1]).all()
+    np.testing.assert_array_equal(found[::2], expected[::2])
+
+
 @given(st.integers(1, 48), st.floats(-3.1, 3.1), st.floats(-3.1, 3.1), st.floats(-3.1, 3.1))
 @settings(max_examples=50)
 def test_phases_are_those_of_the_cosines(frequency: int, u: float, v: float, w: float) -> None:

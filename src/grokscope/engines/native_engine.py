@@ -53,6 +53,7 @@ class NativeEngine:
             raise EngineError(f"engine = 'native' cannot run this: {reason}; engine 'torch' can")
         settings = spec.model.kernel_settings(spec.task)
         assert not isinstance(settings, str)
+        _check_state(spec, state)
         optimizer = spec.optimizer
         self._turned = spec.model.transposed
         self._trainer = kernel.Trainer(
@@ -124,6 +125,18 @@ class NativeEngine:
         W and H2, H3, … are rows of the neurons that they come from already.
         """
         return np.ascontiguousarray(array.T if name in self._turned else array)
+
+
+def _check_state(spec: RunSpec, state: TrainingState) -> None:
+    """The kernel refuses an array that it has no place for; one that is missing it would take for zeros."""
+    trained = [name for name in state.weights if not is_statistic(name)]
+    moments = {f"{moment}.{name}" for moment in spec.optimizer.moments for name in trained}
+    numbers = sum(array.size for array in state.weights.values())
+    if numbers != spec.model.parameter_count(spec.task) or state.moments.keys() != moments:
+        raise EngineError(
+            f"the state is not one of this network and optimiser ({spec.model.describe()}, {spec.optimizer.kind}): "
+            f"it has the weights {', '.join(state.weights)} and the moments {', '.join(state.moments)}"
+        )
 
 
 _NUMBERS = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.0}

@@ -63,11 +63,16 @@ class Waves:
     def coefficients(self, vectors: npt.ArrayLike) -> ComplexArray:
         """Of vectors [..., symbols], as [..., K]: those of the Fourier transform over the group.
 
-        The angle of a wave's coefficient is φ in cos(2π·frequency·place/period + φ).
+        The angle of a wave's coefficient is φ in cos(2π·frequency·place/period + φ). A vector that is not finite, as in
+        a network that diverged, is no sum of waves: all of its coefficients are NaN.
         """
         values = np.asarray(vectors, dtype=np.float64)
         axes = tuple(range(-self.order.ndim, 0))
-        waves: ComplexArray = np.fft.rfftn(values[..., self.order], axes=axes)
+        taking_part = values[..., self.order]
+        finite = np.isfinite(taking_part).all(axis=axes, keepdims=True)
+        if not finite.all():
+            taking_part = np.where(finite, taking_part, np.nan)
+        waves: ComplexArray = np.fft.rfftn(taking_part, axes=axes)
         flat = waves.reshape(
             *values.shape[:-1], math.prod(waves.shape[-self.order.ndim :])
         )  # also of no vectors at all
