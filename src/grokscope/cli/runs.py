@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
+from grokscope.outputs import write_file
 from grokscope.result import RunResult
 from grokscope.store import Store, StoredRun, array_bytes
 from grokscope.tables import csv_text
@@ -113,13 +114,7 @@ def export_run(
     if out is None:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
         return
-    content = _exported(result, out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(content)
-    except OSError as error:
-        raise GrokscopeError(f"cannot write {out}: {error.strerror}") from None
-    note(f"Wrote {out.resolve()}")
+    note(f"Wrote {write_file(out, _exported(result, out))}")
 
 
 @runs.command("delete")
