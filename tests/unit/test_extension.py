@@ -171,7 +171,7 @@ def test_a_class_passed_in_python_is_the_same_as_one_named_in_a_file(
 def test_a_text_with_a_colon_is_no_code(write: Write) -> None:
     body = "return gs.Examples(np.indices((3, 2)).reshape(2, -1).T, np.arange(6) % 2, classes=2)"
     write("mine.py", TASK.format(body=body).replace("size: int = 6", "where: str = ''"))
-    ids = {gs.TaskSpec(kind="mine.py:Rule", where=text).identity()["where"] for text in ("a:b", "c:b", "http://h:80/x")}
+    ids = {gs.TaskSpec(kind="mine.py:Rule", where=text).identity["where"] for text in ("a:b", "c:b", "http://h:80/x")}
     assert len(ids) == 3
 
 

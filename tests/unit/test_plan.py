@@ -3,12 +3,13 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope import RunSpec, SpecError
+from grokscope import RunSpec, SpecError, StoreError
 from grokscope.experiments.catalogue import SWEEPS
 from grokscope.sweeps.plan import Axis, Plan
 
@@ -223,6 +224,35 @@ def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=message) as error:
         plan_from(text, tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_value_that_comes_again_is_found_among_many() -> None:
+    with pytest.raises(SpecError, match=r"the axis training\.seed has 199999 twice"):
+        Plan("mine", axes=(Axis.over("training.seed", [*range(200_000), 199_999]),))
+
+
+def test_cells_are_made_of_shared_sections(tmp_path: Path) -> None:
+    plan = plan_from(FULL, tmp_path).with_seeds(2)
+    specs = list(plan.specs())
+    assert len({id(spec.task) for spec in specs}) == 17 * 3
+    assert len({id(spec.optimizer) for spec in specs}) == 2
+    formula = {"optimizer.learning_rate": 0.005}
+    for place, spec in enumerate(specs):
+        values = {k: v for axis, i in zip(plan.axes, plan.indices(place), strict=True) for k, v in axis.at(i).items()}
+        alone = plan.base.updated(values | formula | {"model.width": spec.model.width})
+        assert (spec, spec.run_id) == (alone, alone.run_id)
+
+
+def test_a_damaged_definition_is_one_line() -> None:
+    content: Any
+    for content in (
+        {},
+        {"axes": 3},
+        {"axes": [{"fields": ["training.seed"]}]},
+        {"base": [], "axes": [], "derived": {}},
+    ):
+        with pytest.raises(StoreError, match="the sweep mine is damaged in the store"):
+            Plan.from_dict("mine", content)
 
 
 def test_mistakes_that_show_in_a_spec(tmp_path: Path) -> None:
