@@ -23,6 +23,9 @@ class InProcess:
         """Whether there are runs that `messages` has not done yet."""
         return bool(self._tasks)
 
+    def prepare(self, pieces: int) -> None:
+        """Nothing: it does one piece after the other."""
+
     def assign(self, choose: Callable[[], list[Assignment]]) -> None:
         """Take what `choose` returns."""
         self._tasks = self._tasks or choose()
