@@ -64,7 +64,7 @@ class Section(BaseModel):
     def identity(self) -> dict[str, Any]:
         """What a run's id is made of: the fields that differ from their defaults, as JSON has them."""
         values = self.model_dump(mode="json")
-        return {name: self._identity(name, values[name]) for name in type(self).model_fields if self._differs(name)}
+        return {name: self._identity(name, value) for name, value in values.items() if self._differs(name)}
 
     def _identity(self, name: str, value: Any) -> Any:
         """A user's code by its name and source, wherever its file lies; −0.0 + 0.0 is 0.0: equal specs are one run."""

@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -53,6 +53,7 @@ FAMILIES: dict[str, type[KindSection]] = {
 SECTIONS = ("task", "model", "optimizer", "training", "regularizer")
 
 
+@cache
 def _fields(section: str) -> list[str]:
     """The fields of all built-in kinds of a section, each once, the kind last."""
     names = dict.fromkeys(name for cls in _classes(section) for name in cls.model_fields if name != "kind")

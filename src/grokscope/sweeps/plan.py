@@ -38,7 +38,7 @@ from grokscope.section import FieldInfo, Section, value_from_text
 from grokscope.spec import REFERENCES, SECTIONS, RunSpec
 from grokscope.sweeps.formula import Formula
 
-MOST_RUNS = 1_000_000
+MOST_RUNS = 150_000  # the paper's largest sweep with 100 seeds; planned in seconds, and in less than 500 MB
 MOST_SECTIONS = 4096  # that are kept while cells are made
 MOST_DIGITS = 18
 SEED = "training.seed"
@@ -120,6 +120,11 @@ class Plan:
         for path, text in self.derived.items():
             for used in Formula(text, path, self.field_of).fields & self.derived.keys():
                 raise SpecError(f"derived {path} uses {used}, which is derived itself: write its formula out")
+        if self.size > MOST_RUNS:
+            raise SpecError(
+                f"the sweep {self.name} has {self.size:,} runs ({' × '.join(str(len(axis)) for axis in self.axes)}); "
+                f"at most {MOST_RUNS:,} are allowed: thin an axis, or divide the sweep into several"
+            )
         for axis in self.axes:
             if not axis.points:
                 raise SpecError(f"the axis {', '.join(axis.fields)} is empty")
@@ -128,11 +133,6 @@ class Plan:
                     raise SpecError(f"the axis {', '.join(axis.fields)} has {quoted(value)}, which no field takes")
             if (repeated := _first_twice(axis.points)) is not None:
                 raise SpecError(f"the axis {', '.join(axis.fields)} has {', '.join(map(quoted, repeated))} twice")
-        if self.size > MOST_RUNS:
-            raise SpecError(
-                f"the sweep {self.name} has {self.size:,} runs ({' × '.join(str(len(axis)) for axis in self.axes)}); "
-                f"at most {MOST_RUNS:,} are allowed: thin an axis"
-            )
 
     @classmethod
     def over(
