@@ -24,6 +24,7 @@ from rich.table import Table
 from benchmarks.programs import Program
 from grokscope import RunSpec
 from grokscope.engines.native_engine import instruction_level
+from grokscope.outputs import write_text
 from grokscope.sweeps.running import available_cores
 
 DATA_FRACTIONS = [round(0.1 + 0.05 * step, 2) for step in range(17)]
@@ -227,7 +228,7 @@ def main() -> None:
     content = {"machine": machine(), "level": instruction_level(), "rows": [asdict(row) for row in rows]}
     if arguments.only != list(CASES) and arguments.out.exists():
         content["rows"] = merged(json.loads(arguments.out.read_text()), content)
-    arguments.out.write_text(json.dumps(content, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(content, indent=1) + "\n")
     print(f"Wrote {arguments.out}", file=sys.stderr)  # noqa: T201
 
 

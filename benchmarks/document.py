@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from grokscope.outputs import write_text
+
 DOCUMENT = Path("docs/performance.md")
 RESULTS = Path("benchmarks/results.json")
 
@@ -34,7 +36,7 @@ def main() -> None:
     table = markdown_table(json.loads(RESULTS.read_text()))
     text = DOCUMENT.read_text(encoding="utf-8")
     marked = re.compile(r"(<!-- results -->\n).*?(\n<!-- end of results -->)", re.DOTALL)
-    DOCUMENT.write_text(marked.sub(lambda match: match[1] + table + match[2], text), encoding="utf-8")
+    write_text(DOCUMENT, marked.sub(lambda match: match[1] + table + match[2], text))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from grokscope import RunSpec, initial_weights, make_dataset, measure_pruning, p
 from grokscope.compiled import instruction_level
 from grokscope.models import make_network
 from grokscope.models.module import evaluate
+from grokscope.outputs import write_text
 
 ROUNDS = 7
 PREFIXES_OF_A_ROUND = 10
@@ -67,7 +68,7 @@ def main() -> None:
             f"{row['ratio']:.0f} times as long"
         )
     Console().print(f"every order, 20 of them random: {content['every_order_seconds']:.1f} s")
-    RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+    write_text(RESULTS, json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

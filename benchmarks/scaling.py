@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from benchmarks.engine import EngineProgram
 from grokscope import RunSpec
 from grokscope.engines.native_engine import instruction_level, native_module
-from grokscope.plots import STYLE
+from grokscope.outputs import write_file, write_text
+from grokscope.plots import STYLE, figure_bytes
 
 BASE = RunSpec().updated({"optimizer.weight_decay": 5.0})
 AXES: dict[str, tuple[str, list[float]]] = {
@@ -78,9 +79,9 @@ def main() -> None:
             rows[name].append(
                 {"value": value, "measured": milliseconds(spec), "direct": direct, "complement": complement}
             )
-    draw(rows).savefig("docs/images/scaling.png", dpi=110)
+    write_file(Path("docs/images/scaling.png"), figure_bytes(draw(rows), dots_per_inch=110))
     content = {"level": instruction_level(), "peak": peak, "reached": reached, "rows": rows}
-    Path("benchmarks/scaling.json").write_text(json.dumps(content, indent=1) + "\n")
+    write_text(Path("benchmarks/scaling.json"), json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from rich.table import Table
 
 from grokscope import RunSpec, Store
 from grokscope.experiments.catalogue import SWEEPS
+from grokscope.outputs import write_text
 from grokscope.sweeps.plan import Axis, Plan
 from grokscope.sweeps.running import available_cores
 from grokscope.training import execute
@@ -183,7 +184,7 @@ def main() -> None:
     for what, values in results.items():
         table.add_row(what, ", ".join(f"{name} {value:.4g}" for name, value in values.items()))
     Console(width=140).print(table)
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.reproduction import examine_all
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, scales_of
 from grokscope.experiments.tables import rounded
-from grokscope.outputs import write_table
+from grokscope.outputs import write_file, write_table, write_text
 from grokscope.store import Store
 
 HERE = Path(__file__).parent
@@ -50,10 +50,10 @@ def main() -> None:
         entries.append(make_entry(experiment, evidence))
         sys.stderr.write(f"{experiment.name} {scale.name}\n")
     if not arguments.only:
-        (HERE / "README.md").write_text(index(entries), encoding="utf-8")
+        write_text(HERE / "README.md", index(entries))
         chosen = [(claim, evidence_at[best_scale(claim.needs, scales, store)]) for claim in CLAIMS.values()]
         findings = examine_all(chosen)
-        (HERE.parent / "claims.md").write_text(findings.to_markdown(), encoding="utf-8")
+        findings.save(HERE.parent / "claims.md")
 
 
 def make_entry(experiment: Experiment, evidence: Evidence) -> str:
@@ -62,7 +62,7 @@ def make_entry(experiment: Experiment, evidence: Evidence) -> str:
     write_picture(drawing, HERE / f"{experiment.name}.png")
     table = write_table(HERE / f"{experiment.name}.csv", rounded(drawing.data))
     made_with = command(experiment, evidence)
-    (HERE / f"{experiment.name}.txt").write_text(caption(experiment, evidence, made_with), encoding="utf-8")
+    write_text(HERE / f"{experiment.name}.txt", caption(experiment, evidence, made_with))
     links = [f"[settings and runs]({experiment.name}.txt)"]
     if table.stat().st_size > MOST_CSV_BYTES:
         table.unlink()
@@ -80,10 +80,11 @@ def make_entry(experiment: Experiment, evidence: Evidence) -> str:
 
 def write_picture(drawing: Drawing, path: Path) -> None:
     """As PNG with 256 colours, which for plots look the same and take a third."""
-    content = io.BytesIO()
-    drawing.figure.savefig(content, format="png", dpi=WEB_DPI)
-    with Image.open(content) as image:
-        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    drawn, small = io.BytesIO(), io.BytesIO()
+    drawing.figure.savefig(drawn, format="png", dpi=WEB_DPI)
+    with Image.open(drawn) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(small, format="png", optimize=True)
+    write_file(path, small.getvalue())
 
 
 def index(entries: list[str]) -> str:

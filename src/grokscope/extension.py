@@ -22,7 +22,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from grokscope.errors import GrokscopeError, did_you_mean
+from grokscope.errors import GrokscopeError, did_you_mean, quoted
 
 T = TypeVar("T")
 _PLACE, _SOURCE = "__grokscope_place__", "__grokscope_source__"  # of a module: how it was named, and its hash
@@ -46,7 +46,7 @@ class Reference(NamedTuple):
         place, _, rest = text.rpartition(":")
         name, _, source = rest.partition("@")
         if not place or not name.isidentifier():
-            raise ExtensionError(f"{text!r} names no code: write file.py:Class or package.module:Class")
+            raise ExtensionError(f"{quoted(text)} names no code: write file.py:Class or package.module:Class")
         return cls(place, name, source)
 
     @property
@@ -238,13 +238,13 @@ def _short(path: Path) -> str:
 
 
 def _source(place: str) -> bytes:
-    path = Path(place).expanduser() if place.endswith(".py") else _file_of(place)
     try:
+        path = Path(place).expanduser() if place.endswith(".py") else _file_of(place)
         return path.read_bytes()
     except FileNotFoundError:
         raise ExtensionError(f"there is no file {place} in {os.curdir if path.is_absolute() else Path.cwd()}") from None
-    except OSError as error:
-        raise ExtensionError(f"cannot read {place}: {error.strerror}") from None
+    except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have, or of a home that is not there
+        raise ExtensionError(f"cannot read {place}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _file_of(module: str) -> Path:

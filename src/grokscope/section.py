@@ -10,12 +10,13 @@ each kind is a class, the built-in ones in a list, a user's own in a file.
 import types
 import typing
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import annotated_types
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from grokscope.errors import SpecError, did_you_mean
+from grokscope.errors import SpecError, did_you_mean, quoted
 from grokscope.extension import (
     ExtensionError,
     Reference,
@@ -57,12 +58,13 @@ class Section(BaseModel):
 
     def refuse(self, field: str, reason: str) -> SpecError:
         """The error for a value that is wrong because of another one."""
-        return SpecError(f"{self.path_of(field)} = {getattr(self, field)!r} is not allowed: {reason}")
+        return SpecError(f"{self.path_of(field)} = {quoted(getattr(self, field))} is not allowed: {reason}")
 
+    @cached_property  # the runs of a sweep share their sections
     def identity(self) -> dict[str, Any]:
         """What a run's id is made of: the fields that differ from their defaults, as JSON has them."""
         values = self.model_dump(mode="json")
-        return {name: self._identity(name, values[name]) for name in type(self).model_fields if self._differs(name)}
+        return {name: self._identity(name, value) for name, value in values.items() if self._differs(name)}
 
     def _identity(self, name: str, value: Any) -> Any:
         """A user's code by its name and source, wherever its file lies; −0.0 + 0.0 is 0.0: equal specs are one run."""
@@ -90,7 +92,8 @@ class KindSection(Section):
         own = type(self).model_fields["kind"].default if self.is_built_in() else reference_to(type(self))
         kind = fields.get("kind", own)
         if kind != own if self.is_built_in() else not is_reference_to(type(self), kind):
-            raise SpecError(f"{self.path_of('kind')} = {kind!r} is not allowed: this is {own or 'no kind of its own'}")
+            this = own or "no kind of its own"
+            raise SpecError(f"{self.path_of('kind')} = {quoted(kind)} is not allowed: this is {this}")
         if not own:
             raise SpecError(f"{public_name(type(self))} is not a kind by itself: write a subclass of it")
         super().__init__(**fields | {"kind": kind if self.is_built_in() else str(own_reference(type(self), kind))})
@@ -109,10 +112,11 @@ class KindSection(Section):
         """Whether it comes with grokscope."""
         return cls.__module__.split(".")[0] == "grokscope"
 
+    @cached_property
     def identity(self) -> dict[str, Any]:
         """Of a user's class all fields: what their defaults are is known only to the code."""
         if not is_reference(self.kind):
-            return super().identity()
+            return super().identity
         return {name: self._identity(name, value) for name, value in self.model_dump(mode="json").items()}
 
     def _differs(self, name: str) -> bool:
@@ -183,7 +187,7 @@ def make_section(family: type[F], fields: Mapping[str, Any], unresolved: bool = 
         known = kinds_of(family)
         hint = did_you_mean(kind, known) if isinstance(kind, str) else ""
         raise SpecError(
-            f"{family.section}.kind = {kind!r} is not allowed: must be one of {', '.join(known)}, or your own as "
+            f"{family.section}.kind = {quoted(kind)} is not allowed: must be one of {', '.join(known)}, or your own as "
             f"file.py:Class{hint}"
         )
     if is_reference(kind):
@@ -213,8 +217,8 @@ def means_nothing(cls: type[KindSection], field: str, value: object, kind: str |
     """The error for a field of another kind."""
     kind = kind or cls.model_fields["kind"].default
     return SpecError(
-        f"{cls.path_of(field)} = {value!r} is not allowed: it means nothing for {cls.path_of('kind')} = {kind!r}; "
-        "leave it out"
+        f"{cls.path_of(field)} = {quoted(value)} is not allowed: it means nothing for {cls.path_of('kind')} = "
+        f"{quoted(kind)}; leave it out"
     )
 
 
@@ -297,7 +301,7 @@ def _explain(cls: type[Section], error: ValidationError) -> str:
         return " ".join(problem["msg"].split())
     value = problem["input"]
     hint = did_you_mean(value, field_info(cls, field).choices) if isinstance(value, str) else ""
-    return f"{cls.path_of(field)} = {value!r} is not allowed: must be {_allowed(cls, field)}{hint}"
+    return f"{cls.path_of(field)} = {quoted(value)} is not allowed: must be {_allowed(cls, field)}{hint}"
 
 
 def unknown_field(cls: type[Section], field: str) -> str:

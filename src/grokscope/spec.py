@@ -12,16 +12,16 @@ releases: a default never changes, and a new field's default means what happened
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import tomli_w
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from grokscope.errors import SpecError, did_you_mean
+from grokscope.documents import content_of_json, content_of_toml, text_of
+from grokscope.errors import SpecError, did_you_mean, quoted
 from grokscope.extension import is_reference, named, pinned, reading_a_store
 from grokscope.models import Loss, Network
 from grokscope.optimizers import Optimizer
@@ -53,6 +53,7 @@ FAMILIES: dict[str, type[KindSection]] = {
 SECTIONS = ("task", "model", "optimizer", "training", "regularizer")
 
 
+@cache
 def _fields(section: str) -> list[str]:
     """The fields of all built-in kinds of a section, each once, the kind last."""
     names = dict.fromkeys(name for cls in _classes(section) for name in cls.model_fields if name != "kind")
@@ -70,7 +71,8 @@ F = TypeVar("F", bound=KindSection)
 
 def _made(family: type[F], fields: Mapping[str, Any]) -> F:
     """The section of the kind that the fields name; a field that no kind has is refused with the nearest that is."""
-    if not is_reference(str(fields.get("kind", ""))):
+    kind = fields.get("kind")
+    if not (isinstance(kind, str) and is_reference(kind)):
         for field in fields:
             if field not in _fields(family.section):
                 raise SpecError(unknown_key(family.path_of(field)))
@@ -122,7 +124,7 @@ def _measurements(value: object) -> object:
         return value
     for name in names:
         if not is_reference(name):
-            raise SpecError(f"training.measurements = {name!r} is not allowed: name your own as file.py:Class")
+            raise SpecError(f"training.measurements = {quoted(name)} is not allowed: name your own as file.py:Class")
     return tuple(dict.fromkeys(map(pinned, names)))
 
 
@@ -197,7 +199,7 @@ class RunSpec(Section):
     @cached_property
     def run_id(self) -> str:
         """A name for what this run computes: 16 hexadecimal digits."""
-        sections = {name: getattr(self, name).identity() for name in type(self).model_fields}
+        sections = {name: getattr(self, name).identity for name in type(self).model_fields}
         content = {name: fields for name, fields in sections.items() if fields}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(f"grokscope run 1:{canonical}".encode()).hexdigest()[:16]
@@ -241,17 +243,26 @@ class RunSpec(Section):
         >>> RunSpec().updated({"task.modulus": 31, "optimizer.weight_decay": 5}).task.modulus
         31
         """
-        # Only what was said: what was not may depend on what is replaced, as the activation does on the depth.
-        content = self.model_dump(exclude_unset=True)
+        changed: dict[str, dict[str, object]] = {}
         for path, value in fields.items():
             section, _, field = path.partition(".")
             if section not in type(self).model_fields or not field:
                 raise SpecError(unknown_key(path))
-            content.setdefault(section, {})[field] = value
-        for name in FAMILIES:
-            if isinstance(getattr(self, name), Unresolved) and not any(path.startswith(f"{name}.") for path in fields):
-                content[name] = getattr(self, name)  # a stranger's code is not imported for a change elsewhere
-        return RunSpec(**content)
+            changed.setdefault(section, {})[field] = value
+        return self.with_sections(
+            {name: self.section_with(name, changed[name]) for name in SECTIONS if name in changed}
+        )
+
+    def section_with(self, name: str, fields: Mapping[str, object]) -> Section:
+        """One of its sections with some fields replaced, checked by itself but not against the other sections."""
+        # Only what was said: what was not may depend on what is replaced, as the activation does on the depth.
+        content = getattr(self, name).model_dump(exclude_unset=True) | fields
+        return _made(FAMILIES[name], content) if name in FAMILIES else TrainingSpec(**content)
+
+    def with_sections(self, sections: Mapping[str, Section]) -> "RunSpec":
+        """A copy with some sections replaced. The others are kept as they are: no code is imported for them again."""
+        kept = {name: getattr(self, name) for name in self.model_fields_set}
+        return RunSpec(**kept | dict(sections))
 
     def updated_from_text(self, fields: Mapping[str, str]) -> "RunSpec":
         """A copy with some fields replaced by what a command line says, each named by its path.
@@ -299,7 +310,10 @@ class RunSpec(Section):
         97
         """
         section, _, field = path.partition(".")
-        return getattr(getattr(self, section), field)
+        try:
+            return getattr(getattr(self, section), field)
+        except AttributeError:
+            raise SpecError(f"{path} means nothing here: {section} has no such field") from None
 
     def with_batches_of(self, size: int) -> "RunSpec":
         """The paper's mini-batches: steps · 256/B at a learning rate · √(B/256), so every B sees as much data.
@@ -328,29 +342,18 @@ class RunSpec(Section):
     @classmethod
     def from_json(cls, text: str) -> "RunSpec":
         """The spec that `to_json` wrote, or one that a person wrote with only some of the fields."""
-        try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise SpecError(f"not valid JSON: {error}") from None
-        return cls.from_dict(content)
+        return cls.from_dict(content_of_json(text))
 
     @classmethod
     def from_toml(cls, text: str) -> "RunSpec":
         """The spec in a TOML text with sections [task], [model], [optimizer], [training] and [regularizer]."""
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise SpecError(f"not valid TOML: {error}") from None
-        return cls.from_dict(content)
+        return cls.from_dict(content_of_toml(text))
 
     @classmethod
     def from_file(cls, path: str | Path) -> "RunSpec":
         """Read a .toml or .json file."""
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(f"cannot read the spec {path}: {getattr(error, 'strerror', None) or error}") from None
+        text = text_of(path, "spec")
         try:
             return cls.from_json(text) if path.suffix == ".json" else cls.from_toml(text)
         except SpecError as error:

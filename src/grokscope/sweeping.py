@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.engines import resolve_engine
-from grokscope.errors import GrokscopeError, SpecError, did_you_mean
+from grokscope.errors import GrokscopeError, SpecError, did_you_mean, quoted
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store
-from grokscope.sweeps import Finished, Measured, Running, Waiting, run_all
+from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
@@ -24,6 +24,7 @@ from grokscope.sweeps.running import check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 
+MANY_RUNS = 20_000  # that take a second to plan, about
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
 
 
@@ -86,8 +87,7 @@ def start_sweep(
     keep_both: str = "another name keeps both",
 ) -> Sweep:
     """A sweep that is checked and written down, and has nothing done yet. Says if its name meant another one."""
-    specs = list(plan.specs())
-    check_engines(running, specs)
+    specs = specs_to_run(plan, running)
     started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
     if started.record():
         note(
@@ -97,6 +97,15 @@ def start_sweep(
     if retry_failed:
         note(f"{started.store.forget_failures(plan.name)} failed runs will be tried again.")
     return started
+
+
+def specs_to_run(plan: Plan, running: Running) -> list[RunSpec]:
+    """The runs of a plan, if the engine can do them; says so if making them takes more than a moment."""
+    if plan.size >= MANY_RUNS:
+        note(f"Planning {plan.size:,} runs …")
+    specs = list(plan.specs())
+    check_engines(running, specs)
+    return specs
 
 
 def train(
@@ -145,6 +154,8 @@ def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
                     progress.show(event)
                 case Waiting(_, owner):
                     note(f"Run {spec.run_id} is being trained by {owner}: waiting for it.")
+                case StillWaiting():
+                    note(str(event))
                 case Finished():
                     finished = True
     if not finished:
@@ -165,15 +176,22 @@ def find_plan(what: str | Path) -> Plan:
 
     if what in SWEEPS:
         return SWEEPS[str(what)]
-    if str(what).endswith(".toml") or Path(what).exists():
+    if str(what).endswith(".toml") or _is_there(Path(what)):
         return Plan.from_file(Path(what))
     raise SpecError(
-        f"there is no sweep {str(what)!r}: name one of {', '.join(SWEEPS)}, or a .toml file"
+        f"there is no sweep {quoted(str(what))}: name one of {', '.join(SWEEPS)}, or a .toml file"
         f"{did_you_mean(str(what), SWEEPS)}"
     )
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no file can have such a name
+        return False
+
+
 def _at_least(least: int, name: str, value: int | None) -> int | None:
     if value is not None and value < least:
-        raise GrokscopeError(f"{name} = {value} is not allowed: must be at least {least}")
+        raise GrokscopeError(f"{name} = {quoted(value)} is not allowed: must be at least {least}")
     return value

@@ -22,7 +22,7 @@ LOOKING = {
 
 def grokscope(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    done = _here(arguments, cwd) if arguments[0] in LOOKING else _in_a_process(arguments, cwd)
+    done = here(arguments, cwd) if arguments[0] in LOOKING else _in_a_process(arguments, cwd)
     assert not check or done.returncode == 0, done.stderr
     return done
 
@@ -33,7 +33,8 @@ def _in_a_process(arguments: tuple[str, ...], cwd: Path) -> subprocess.Completed
     )
 
 
-def _here(arguments: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
+def here(arguments: tuple[str, ...], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process."""
     out, err = StringIO(), StringIO()
     status: int | str | None = 0
     with (

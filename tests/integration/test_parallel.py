@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -12,8 +12,21 @@ import pytest
 from tests.integration.processes import children, is_running, start, wait_until
 
 from grokscope import EngineError, GrokscopeError, RunSpec, Store, run
-from grokscope.sweeps import Failed, Finished, Measured, Running, Started, run_all, worker
+from grokscope.sweeps import (
+    Failed,
+    Finished,
+    Measured,
+    Running,
+    Started,
+    StillWaiting,
+    Waiting,
+    local,
+    pool,
+    run_all,
+    worker,
+)
 from grokscope.sweeps.running import available_cores
+from grokscope.sweeps.stopping import stop_on_request
 
 
 def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec, tmp_path: Path) -> None:
@@ -31,7 +44,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tiny: RunSpec, tmp_path:
 def test_events_come_in_order(tiny: RunSpec, tmp_path: Path) -> None:
     events = list(run_all([tiny, tiny.updated({"training.seed": 1})], tmp_path))
     for index in (0, 1):
-        mine = [event for event in events if event.index == index]
+        mine = [event for event in events if not isinstance(event, StillWaiting) and event.index == index]
         assert isinstance(mine[0], Started)
         assert isinstance(mine[-1], Finished)
         steps = [event.measurement.step for event in mine if isinstance(event, Measured)]
@@ -92,9 +105,151 @@ def test_a_worker_killed_while_it_trains_again_for_the_weights_has_failed(tiny: 
 
 
 def test_a_worker_that_cannot_start_is_an_error(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grokscope.sweeps.pool.work", len)  # fails in the new process, which can find it
-    with pytest.raises(GrokscopeError, match=r"a worker process ended with exit status 1"):
+    monkeypatch.setattr(pool, "work", len)  # fails in the new process, which can find it
+    monkeypatch.setattr(pool, "MOST_FUTILE_STARTS", 1)
+    with pytest.raises(GrokscopeError, match=r"a worker process ended with exit status 1.*messages, above, say why"):
         list(run_all([tiny], tmp_path))
+
+
+@dataclass(frozen=True)
+class Unlucky(Running):
+    """Fails in every worker process before it can take a run."""
+
+    @property
+    def engine_used(self) -> str:
+        if multiprocessing.parent_process() is not None:
+            raise ValueError("no such luck")
+        return super().engine_used
+
+
+def test_the_traceback_of_a_worker_that_cannot_start_is_shown(
+    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pool, "MOST_FUTILE_STARTS", 1)
+    with pytest.raises(GrokscopeError, match=r"as did 1 before it, and none has begun .*: ValueError: no such luck"):
+        list(run_all([tiny], tmp_path, Unlucky(workers=1)))
+    assert "in engine_used" in capsys.readouterr().err
+    assert not multiprocessing.active_children()
+
+
+def stumble(pipe: object, stop: object, store: Path, running: Running) -> None:
+    """A worker process that comes up at the third attempt."""
+    attempt = len(list(store.glob("attempt-*")))
+    (store / f"attempt-{attempt}").touch()
+    if attempt < 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    WORK(pipe, stop, store, running)  # type: ignore[arg-type]
+
+
+WORK = pool.work
+
+
+def test_a_worker_that_dies_before_it_starts_is_replaced(
+    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "work", stumble)
+    events = list(run_all([tiny], tmp_path, Running(workers=1)))
+    assert isinstance(events[-1], Finished)
+    assert len(list(tmp_path.glob("attempt-*"))) == 3
+
+
+class Poison(RunSpec):
+    """A run at which every worker process dies that is given it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return swallow, ()
+
+
+def swallow() -> None:
+    raise ValueError("no such luck")
+
+
+def test_a_run_with_which_no_worker_can_begin_has_failed(tiny: RunSpec, tmp_path: Path) -> None:
+    """Whatever the reason is: workers are not started for it for ever."""
+    poison = Poison(**{name: getattr(tiny, name) for name in tiny.model_fields_set})
+    events = list(run_all([poison, tiny.updated({"training.seed": 1})], tmp_path, Running(workers=1)))
+    (failed,) = [event for event in events if isinstance(event, Failed)]
+    assert (failed.index, failed.error) == (0, "the worker process ended with exit status 1: ValueError: no such luck")
+    assert [event.index for event in events if isinstance(event, Finished)] == [1]
+    (failure,) = Store(tmp_path).failures()
+    assert "in swallow" in failure.traceback
+
+
+def test_a_run_that_the_store_cannot_answer_for_has_failed_and_the_others_go_on(
+    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = Store(tmp_path), tiny.updated({"training.seed": 1})
+    lease = store.lease
+
+    def damaged(run_id: str, **options: bool) -> object:
+        return int("garbage") if run_id == tiny.run_id else lease(run_id, **options)
+
+    monkeypatch.setattr(store, "lease", damaged)
+    said = list(worker.Worker(store, Running(), lambda: False).take([(0, tiny)]))
+    said += list(worker.Worker(store, Running(), lambda: False).take([(1, other)]))
+    assert isinstance(said[0], Failed)
+    assert "garbage" in said[0].error
+    assert isinstance(said[-1], Finished)
+    assert [failure.run_id for failure in store.failures()] == [tiny.run_id]
+
+
+def hold(store: Path, run_id: str) -> None:
+    """Work on a run for ever."""
+    Store(store).lease(run_id)
+    signal.pause()
+
+
+def test_who_waits_long_says_again_for_whom(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "REMIND_SECONDS", 0.01)
+    holder = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path, tiny.run_id))
+    holder.start()
+    store = Store(tmp_path)
+    wait_until(lambda: store.running() == {tiny.run_id}, "the run is held")
+    os.kill(holder.pid or 0, signal.SIGSTOP)  # it is there, and does nothing
+    events = []
+    try:
+        for event in run_all([tiny, tiny.updated({"training.seed": 1})], tmp_path, Running(workers=0)):
+            events.append(event)
+            if isinstance(event, StillWaiting):
+                holder.kill()
+    finally:
+        holder.kill()
+        holder.join()
+    assert events[0] == Waiting(0, f"process {holder.pid}")
+    reminder = next(event for event in events if isinstance(event, StillWaiting))
+    assert (reminder.owners, reminder.runs) == ((f"process {holder.pid}",), 1)
+    assert str(reminder).startswith(f"Waiting for process {holder.pid}, with 1 run, for ")
+    assert {event.index for event in events if isinstance(event, Finished)} == {0, 1}
+
+
+def test_there_are_no_more_workers_than_work(tiny: RunSpec, tmp_path: Path) -> None:
+    for event in run_all([tiny], tmp_path, Running(workers=4)):
+        if isinstance(event, Started):
+            assert len(multiprocessing.active_children()) == 1
+
+
+def test_work_is_divided_into_runs_or_stacks_of_them(tiny: RunSpec) -> None:
+    specs = [tiny.updated({"training.seed": seed}) for seed in range(local.MOST_STACKED + 1)]
+    specs.append(tiny.updated({"model.width": 8}))
+    places = range(len(specs))
+    assert local._pieces(places, specs, "native") == len(specs)
+    assert local._pieces(places, specs, "stacked") == 3
+
+
+def test_more_workers_than_a_machine_can_use_are_refused() -> None:
+    with pytest.raises(GrokscopeError, match=r"workers = 1000000000 is not allowed: at most \d+ here"):
+        Running(workers=10**9)
+    assert Running(workers=available_cores()).processes == available_cores()
+
+
+def test_under_nohup_the_end_of_the_terminal_is_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_request() as should_stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not should_stop()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_long_run_is_checkpointed_on_its_way(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,11 +210,15 @@ def test_a_figure_whose_runs_failed_is_named_and_the_others_are_drawn(
 ) -> None:
     in_every_process(_FAILING, tmp_path, monkeypatch)  # one of Figure 1's networks cannot be trained
     done = grokscope("figure", "fig01", "analytic", *TINY_SCALE, cwd=tmp_path, check=False)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert "no such luck" in done.stderr
     assert "not drawn: fig01, because 1 of its runs failed: `grokscope status` says why" in done.stderr
     assert (tmp_path / "grokscope-figures" / "analytic.png").exists()
     assert not (tmp_path / "grokscope-figures" / "fig01.png").exists()
+    checked = grokscope("claims", "--only", "full-inversion", *TINY_SCALE, cwd=tmp_path, check=False)
+    assert checked.returncode == 1
+    assert checked.stderr.splitlines()[-1].startswith("grokscope: 1 runs failed: `grokscope status` says why")
+    assert grokscope("claims", "--only", "full-inversion", "--no-run", *TINY_SCALE, cwd=tmp_path).returncode == 0
 
 
 def test_a_network_that_diverged_costs_its_own_figure_only(tmp_path: Path) -> None:

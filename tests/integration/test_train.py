@@ -45,7 +45,7 @@ def checkpointed_step(cwd: Path, run_id: object) -> int:
     return int(content.record["step"]) if content and content.record else 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_goes_on_to_the_same_result(
     tmp_path: Path, uninterrupted: dict[str, object], number: signal.Signals
 ) -> None:

@@ -14,6 +14,7 @@ LEVELS = {
     "errors": 0,
     "arrays": 0,
     "compiled": 1,
+    "documents": 1,
     "extension": 1,
     "phases": 1,
     "randomness": 1,

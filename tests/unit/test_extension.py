@@ -190,7 +190,7 @@ def test_another_process_gets_the_defaults_of_your_class(write: Write) -> None:
 def test_a_text_with_a_colon_is_no_code(write: Write) -> None:
     body = "return gs.Examples(np.indices((3, 2)).reshape(2, -1).T, np.arange(6) % 2, classes=2)"
     write("mine.py", TASK.format(body=body).replace("size: int = 6", "where: str = ''"))
-    ids = {gs.TaskSpec(kind="mine.py:Rule", where=text).identity()["where"] for text in ("a:b", "c:b", "http://h:80/x")}
+    ids = {gs.TaskSpec(kind="mine.py:Rule", where=text).identity["where"] for text in ("a:b", "c:b", "http://h:80/x")}
     assert len(ids) == 3
 
 

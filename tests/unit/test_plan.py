@@ -3,12 +3,13 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope import RunSpec, SpecError
+from grokscope import RunSpec, SpecError, StoreError
 from grokscope.experiments.catalogue import SWEEPS
 from grokscope.sweeps.plan import Axis, Plan
 
@@ -194,18 +195,18 @@ def test_the_grid_of_the_paper() -> None:
         ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2, step = 1 }', r"either count or step"),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, cout = 2 }', r"unknown key cout.*did you mean 'count'"),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 0 }', r"a step above 0"),
-        ('[axes]\n"training.seed" = { from = 1, to = 2000000, step = 1 }', r"more than 1,000,000 values"),
+        ('[axes]\n"training.seed" = { from = 1, to = 2000000, step = 1 }', r"more than 150,000 values"),
         (
             '[axes]\n"training.seed" = { from = 1, to = 2000, step = 1 }\n'
             '"model.width" = { from = 1, to = 2000, step = 1 }',
-            r"4,000,000 runs \(2000 × 2000\); at most 1,000,000",
+            r"4,000,000 runs \(2000 × 2000\); at most 150,000",
         ),
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "2 *"', r"not a formula"),
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "open(task.modulus)"', r"unknown function open"),
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "task.modulo"', r"unknown key task\.modulo"),
         ('[axes]\n"task.modulus" = [5]\n[derived]\n"model.width" = "().__class__"', r"is not allowed: a formula has"),
-        ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 1e-320 }', r"more than 1,000,000 values"),
-        ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2000000 }', r"2,000,000 values; at most 1,000,000"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 1e-320 }', r"more than 150,000 values"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2000000 }', r"2,000,000 values; at most 150,000"),
         (f'[axes]\n"training.seed" = {{ from = 0, to = 1{"0" * 400}, count = 2 }}', r"needs numbers from, to"),
         ('[axes]\n"task.modulus" = [{ a = 1 }]', r"which no field takes"),
         ('[axes]\n"task.corrupted_operands" = [[1, [2]]]', r"which no field takes"),
@@ -223,6 +224,35 @@ def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=message) as error:
         plan_from(text, tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_value_that_comes_again_is_found_among_many() -> None:
+    with pytest.raises(SpecError, match=r"the axis training\.seed has 99999 twice"):
+        Plan("mine", axes=(Axis.over("training.seed", [*range(100_000), 99_999]),))
+
+
+def test_cells_are_made_of_shared_sections(tmp_path: Path) -> None:
+    plan = plan_from(FULL, tmp_path).with_seeds(2)
+    specs = list(plan.specs())
+    assert len({id(spec.task) for spec in specs}) == 17 * 3
+    assert len({id(spec.optimizer) for spec in specs}) == 2
+    formula = {"optimizer.learning_rate": 0.005}
+    for place, spec in enumerate(specs):
+        values = {k: v for axis, i in zip(plan.axes, plan.indices(place), strict=True) for k, v in axis.at(i).items()}
+        alone = plan.base.updated(values | formula | {"model.width": spec.model.width})
+        assert (spec, spec.run_id) == (alone, alone.run_id)
+
+
+def test_a_damaged_definition_is_one_line() -> None:
+    content: Any
+    for content in (
+        {},
+        {"axes": 3},
+        {"axes": [{"fields": ["training.seed"]}]},
+        {"base": [], "axes": [], "derived": {}},
+    ):
+        with pytest.raises(StoreError, match="the sweep mine is damaged in the store"):
+            Plan.from_dict("mine", content)
 
 
 def test_mistakes_that_show_in_a_spec(tmp_path: Path) -> None:

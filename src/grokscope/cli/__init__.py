@@ -1,4 +1,7 @@
-"""The command line. Errors that the user can act on are one line on standard error and exit status 2."""
+"""The command line. Errors that the user can act on are one line on standard error and exit status 2.
+
+Exit status 1 says that runs failed, 130 that the work was stopped and can go on.
+"""
 
 import sys
 import warnings
@@ -24,7 +27,7 @@ from grokscope.cli.status import status
 from grokscope.cli.store import store
 from grokscope.cli.sweep import sweep
 from grokscope.cli.train import train
-from grokscope.errors import GrokscopeError
+from grokscope.errors import FailedRunsError, GrokscopeError, in_one_line
 
 app = typer.Typer(
     name="grokscope",
@@ -72,7 +75,10 @@ def main() -> None:
         status = app(standalone_mode=False)
     except (GrokscopeError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        typer.echo(f"grokscope: {' '.join(message.split())}", err=True)
+        typer.echo(f"grokscope: {in_one_line(message)}", err=True)
+        sys.exit(1 if isinstance(error, FailedRunsError) else 2)
+    except (OSError, UnicodeEncodeError) as error:  # such as a name that no file can have, or that is no text
+        typer.echo(f"grokscope: {in_one_line(str(error))}", err=True)
         sys.exit(2)
     except MemoryError:
         typer.echo("grokscope: there is not enough memory for a run of this size", err=True)

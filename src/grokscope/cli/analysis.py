@@ -39,7 +39,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as on
 
 def load_network(name: str, store: Path) -> RunResult:
     """The run with its weights, or the analytic network."""
-    if match := re.fullmatch(r"analytic(?::(\d+):(\d+))?", name):
+    if match := re.fullmatch(r"analytic(?::(\d{1,9}):(\d{1,9}))?", name):
         modulus, width = (int(number or default) for number, default in zip(match.groups(), (97, 500), strict=True))
         return analytic_result(modulus, width)
     if name.startswith("analytic"):

@@ -14,6 +14,7 @@ from grokscope.cli.gathering import (
     RefineOption,
     ScaleOption,
     SeedsOption,
+    check_failures,
     describe_work,
     ending_when_stopped,
     running_from,
@@ -59,7 +60,8 @@ def claims(
     """Check what the paper says against runs, after doing those that the store does not have.
 
     Bounds were fixed before measuring; the ledger lists the exceptions. A claim holds if every seed lies within its
-    bounds, fails if none does, and is inconclusive if seeds disagree.
+    bounds, fails if none does, and is inconclusive if seeds disagree. The exit status is 1 if runs failed, whatever the
+    verdicts are.
 
     [bold]Examples[/bold]
 
@@ -89,6 +91,8 @@ def claims(
         typer.echo(findings.to_json())
     else:
         print_findings(findings)
+    if not no_run:
+        check_failures(work)
 
 
 def print_findings(findings: Findings) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from grokscope.cli.options import note
+from grokscope.cli.options import note, store_flag
 from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
-from grokscope.experiments.gathering import StoppedError, Work, jobs
+from grokscope.errors import FailedRunsError
+from grokscope.experiments.gathering import StoppedError, Work, failed_runs, jobs
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.running import Running, sweep_engine
 
@@ -60,6 +61,15 @@ def describe_work(work: Work) -> None:
     typer.echo(f"In all about {duration(total)} with {work.running.processes} workers, and {size / 1e6:.3g} MB")
     if work.amount.refine and any(job.diagram and job.to_do + job.shared for job in found):
         typer.echo(FEWER_WITH_REFINE)
+
+
+def check_failures(work: Work) -> None:
+    """End with an error if runs failed that were to be done."""
+    if failed := failed_runs(work):
+        flag = store_flag(work.store)
+        raise FailedRunsError(
+            f"{failed} runs failed: `grokscope status{flag}` says why, and the same command tries them again"
+        )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from rich.table import Column, Table
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
+from grokscope.outputs import write_file
 from grokscope.result import RunResult
 from grokscope.store import Store, StoredRun
 from grokscope.store.contents import pack_run
@@ -114,13 +115,7 @@ def export_run(
     if out is None:
         typer.echo(json.dumps(result.to_dict(), allow_nan=False))
         return
-    content = _exported(result, opened.resolve(run), out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(content)
-    except OSError as error:
-        raise GrokscopeError(f"cannot write {out}: {error.strerror}") from None
-    note(f"Wrote {out.resolve()}")
+    note(f"Wrote {write_file(out, _exported(result, opened.resolve(run), out))}")
 
 
 @runs.command("delete")

@@ -18,11 +18,11 @@ from grokscope.cli.options import (
 from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
 from grokscope.cli.values import assignments
 from grokscope.store import Store
-from grokscope.sweeping import find_plan, start_sweep
+from grokscope.sweeping import find_plan, specs_to_run, start_sweep
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import Running, check_engines, sweep_engine
+from grokscope.sweeps.running import Running, sweep_engine
 from grokscope.sweeps.sweep import Sweep
 
 _WHAT = "What to run"
@@ -70,7 +70,8 @@ def sweep(
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
 
     Runs that are in the store are not done again: after Ctrl-C, a crash or a power cut the same command goes on, and
-    gives exactly the same results. A sweep file has a base spec and axes; see docs/sweeps.md.
+    gives exactly the same results. A sweep file has a base spec and axes; see docs/sweeps.md. The exit status is 1 if
+    runs of the sweep failed, and 130 if it was stopped.
 
     [bold]Examples[/bold]
 
@@ -96,8 +97,7 @@ def sweep(
 
 
 def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, refining: bool) -> None:
-    specs = list(plan.specs())
-    check_engines(running, specs)
+    specs = specs_to_run(plan, running)
     store = Store(path, create=False) if (path / "index.sqlite").exists() else None
     estimate = estimate_sweep(specs, running, store, limit)
     typer.echo(f"Sweep {plan.name}: {estimate.runs} runs")
@@ -129,3 +129,5 @@ def _conclude(sweep: Sweep, *, stopped: bool) -> None:
     if stopped:
         note("The same command goes on.")
         sys.exit(130)
+    if standing.failed:
+        sys.exit(1)

@@ -9,7 +9,6 @@ EXPERIMENT = Experiment(
 )
 """
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,14 +53,9 @@ class Drawing:
         return picture
 
     def _repr_png_(self) -> bytes:
-        from matplotlib import style
+        from grokscope.plots import figure_bytes
 
-        from grokscope.plots import STYLE
-
-        content = io.BytesIO()
-        with style.context(STYLE):
-            self.figure.savefig(content, format="png")
-        return content.getvalue()
+        return figure_bytes(self.figure)
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,16 @@ def gather(work: Work) -> Store:
     return store
 
 
+def failed_runs(work: Work) -> int:
+    """After it was gathered: how many of its runs could not be done."""
+    store = Store(work.store, create=False)
+    failed = {spec.run_id for spec in missing_networks(store, work.specs)}
+    for plan in work.plans:
+        cells = store.outcomes(spec.run_id for spec in plan.specs())
+        failed |= {cell.run_id for cell in cells if cell.outcome == "failed"}
+    return len(failed)
+
+
 def _delete_damaged(store: Store, specs: Sequence[RunSpec]) -> None:
     """A damaged network is as a missing one: it can be trained again."""
     known = store.files()

@@ -4,7 +4,7 @@ from grokscope.plots.ablation import draw_ablations
 from grokscope.plots.audits import draw_audit, draw_audit_map
 from grokscope.plots.comparison import draw_phase_diagrams
 from grokscope.plots.dynamics import draw_dynamics, draw_ledger
-from grokscope.plots.files import STYLE, check_figure_path, save_figure
+from grokscope.plots.files import STYLE, check_figure_path, figure_bytes, save_figure
 from grokscope.plots.logits import draw_logits
 from grokscope.plots.phase_diagram import draw_phase_diagram
 from grokscope.plots.pruning import draw_pruning
@@ -27,6 +27,7 @@ __all__ = [
     "draw_row",
     "draw_runs",
     "draw_spectrum",
+    "figure_bytes",
     "save_figure",
     "settings_line",
 ]

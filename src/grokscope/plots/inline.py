@@ -1,19 +1,15 @@
 """Pictures inside the page that a notebook shows."""
 
 import base64
-import io
 
-from matplotlib import style
 from matplotlib.figure import Figure
 
-from grokscope.plots.files import STYLE
+from grokscope.plots.files import figure_bytes
 
 _DOTS_PER_INCH = 72  # small: the picture itself is `plot()`
 
 
 def inline_image(figure: Figure) -> str:
     """An HTML image that holds its own PNG."""
-    png = io.BytesIO()
-    with style.context(STYLE):
-        figure.savefig(png, format="png", dpi=_DOTS_PER_INCH)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}">'
+    png = figure_bytes(figure, dots_per_inch=_DOTS_PER_INCH)
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(png).decode()}">'

@@ -1,7 +1,7 @@
 """Many runs: which ones, where they run, and what they show together."""
 
 from grokscope.sweeps.local import run_all
-from grokscope.sweeps.messages import Failed, Finished, Measured, Progress, Started, Waiting
+from grokscope.sweeps.messages import Failed, Finished, Measured, Progress, Started, StillWaiting, Waiting
 from grokscope.sweeps.running import Running
 
-__all__ = ["Failed", "Finished", "Measured", "Progress", "Running", "Started", "Waiting", "run_all"]
+__all__ = ["Failed", "Finished", "Measured", "Progress", "Running", "Started", "StillWaiting", "Waiting", "run_all"]

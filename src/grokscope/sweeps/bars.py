@@ -1,6 +1,7 @@
 """Progress on standard error: bars in a terminal, a line now and then in a log."""
 
 import sys
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -9,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from grokscope.measure import Row
 from grokscope.spec import RunSpec
-from grokscope.sweeps.messages import Expected, Failed, Finished, Measured, Waiting
+from grokscope.sweeps.messages import Expected, Failed, Finished, Measured, StillWaiting, Waiting
 from grokscope.sweeps.messages import Progress as Event
 from grokscope.sweeps.notes import note
 
@@ -45,7 +46,8 @@ class RunsProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        with suppress(OSError):  # the terminal may be closed
+            self._bars.stop()
 
     def show(self, event: Event | Expected) -> None:
         """Show what a worker reports."""
@@ -58,6 +60,8 @@ class RunsProgress:
                 self.finish(index, f"FAILED: {error}")
             case Waiting(index, owner):
                 note(f"{self._names[index]} is being trained by {owner}: waiting for it.")
+            case StillWaiting():
+                note(str(event))
 
     def update(self, index: int, row: Row) -> None:
         """Show the newest measurement of a run."""
@@ -81,4 +85,5 @@ class RunsProgress:
             note(line)
             return
         self._bars.update(self._tasks[index], visible=len(self._specs) <= _MANY)
-        self._bars.console.print(line, highlight=False, soft_wrap=True)
+        with suppress(OSError):
+            self._bars.console.print(line, highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +21,7 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
-from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, Waiting
+from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, StillWaiting, Waiting
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import SEED, Plan
 
@@ -50,6 +51,7 @@ class SweepDisplay:
         self._panels = sorted({panel for panel, _, _ in self._places})
         self._newest = self._panels[0]
         self._todo, self._done, self._failed = 0, 0, 0
+        self._waiting: dict[int, str] = {}  # runs that another process has, and which
         self._work, self._work_done, self._started = 0.0, 0.0, time.monotonic()
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=2, transient=False)
@@ -66,7 +68,8 @@ class SweepDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._terminal:
-            self._live.stop()
+            with suppress(OSError):  # the terminal may be closed
+                self._live.stop()
         elif self._unlogged:
             note(self._summary().plain)
 
@@ -77,13 +80,18 @@ class SweepDisplay:
                 self._todo += len(places)
                 self._work += sum(relative_cost(self._specs[place]) for place in places)
             case Started(index):
+                self._waiting.pop(index, None)
                 self._outcomes[index] = RUNNING
                 self._newest = self._panel_of(index)
             case Finished(index, phase, seconds):
                 self._end(index, phase.value if phase else DIVERGED)
                 self._log(index, f"{phase.label if phase else 'Diverged'} ({seconds:.1f} s)")
-            case Waiting(index, owner) if not self._terminal:
-                note(f"{self._specs[index].run_id} is being trained by {owner}: waiting for it.")
+            case Waiting(index, owner):
+                self._waiting[index] = owner
+                if not self._terminal:
+                    note(f"{self._specs[index].run_id} is being trained by {owner}: waiting for it.")
+            case StillWaiting() if not self._terminal:
+                note(str(event))
             case Failed(index, error):
                 self._failed += 1
                 self._end(index, FAILED)
@@ -91,6 +99,7 @@ class SweepDisplay:
 
     def _end(self, index: int, outcome: str) -> None:
         self._outcomes[index] = outcome
+        self._waiting.pop(index, None)
         self._done += 1
         self._work_done += relative_cost(self._specs[index])
 
@@ -167,6 +176,8 @@ class SweepDisplay:
             rate = self._done / (time.monotonic() - self._started) * 60
             text.append(f", {rate:,.0f} a minute" if rate >= 10 else f", {rate:.2g} a minute")
             text.append(f", {self._outlook()}")
+        if self._waiting:
+            text.append(f", {len(self._waiting)} of them with {', '.join(sorted(set(self._waiting.values())))}")
         return text
 
     def _outlook(self) -> str:

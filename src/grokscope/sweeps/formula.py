@@ -11,8 +11,11 @@ import math
 import operator
 from collections.abc import Callable
 
-from grokscope.errors import SpecError, did_you_mean
+from grokscope.errors import SpecError, did_you_mean, quoted
 from grokscope.section import FieldInfo
+
+MOST_CHARACTERS = 1000
+MOST_NESTED = 100  # of operations in operations, a sum of so many terms being one: far below what Python can follow
 
 _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -40,9 +43,11 @@ class Formula:
         self.fields: set[str] = set()
         if not isinstance(text, str):
             raise self._error('must be a text such as "0.01 * sqrt(training.batch_size / 256)"')
+        if len(text) > MOST_CHARACTERS:
+            raise self._error(f"a formula has at most {MOST_CHARACTERS:,} characters")
         try:
             self._tree = ast.parse(text, mode="eval").body
-        except SyntaxError:
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two of what is nested too deeply
             raise self._error("not a formula") from None
         self._check(self._tree)
 
@@ -54,15 +59,17 @@ class Formula:
         except (ArithmeticError, ValueError, TypeError) as error:
             raise self._error(str(error)) from None
 
-    def _check(self, node: ast.AST) -> None:
+    def _check(self, node: ast.AST, depth: int = 0) -> None:
+        if depth > MOST_NESTED:
+            raise self._error(f"more than {MOST_NESTED} operations in each other")
         match node:
             case ast.Constant(value=int() | float()):
                 pass
             case ast.BinOp(left, operation, right) if type(operation) in _OPERATORS:
-                self._check(left)
-                self._check(right)
+                self._check(left, depth + 1)
+                self._check(right, depth + 1)
             case ast.UnaryOp(ast.USub(), operand):
-                self._check(operand)
+                self._check(operand, depth + 1)
             case ast.Attribute(ast.Name(section), name):
                 self._field_of(f"{section}.{name}")
                 self.fields.add(f"{section}.{name}")
@@ -70,10 +77,11 @@ class Formula:
                 if name not in _FUNCTIONS:
                     raise self._error(f"unknown function {name}{did_you_mean(name, _FUNCTIONS)}")
                 for argument in arguments:
-                    self._check(argument)
+                    self._check(argument, depth + 1)
             case _:
                 known = f"numbers, fields such as training.batch_size, + - * / ** and {', '.join(_FUNCTIONS)}"
-                raise self._error(f"{ast.unparse(node)!r} is not allowed: a formula has {known}")
+                part = ast.get_source_segment(str(self._text), node)
+                raise self._error(f"{quoted(part)} is not allowed: a formula has {known}")
 
     def _evaluate(self, node: ast.AST, field: Callable[[str], object]) -> float:
         match node:
@@ -93,4 +101,4 @@ class Formula:
         raise AssertionError(ast.dump(node))
 
     def _error(self, reason: str) -> SpecError:
-        return SpecError(f"derived {self._path} = {self._text!r}: {reason}")
+        return SpecError(f"derived {self._path} = {quoted(self._text)}: {reason}")

@@ -14,7 +14,7 @@ class InProcess:
     """Does one run, or one stack of them, after the other in this thread."""
 
     def __init__(self, store: Path, running: Running, should_stop: Callable[[], bool]) -> None:
-        self._store = Store(store)
+        self._store = Store(store, create=False)
         self._worker = Worker(self._store, running, should_stop, raise_errors=True)
         self._tasks: list[Assignment] = []
 
@@ -22,6 +22,9 @@ class InProcess:
     def busy(self) -> bool:
         """Whether there are runs that `messages` has not done yet."""
         return bool(self._tasks)
+
+    def prepare(self, pieces: int) -> None:
+        """Nothing: it does one piece after the other."""
 
     def assign(self, choose: Callable[[], list[Assignment]]) -> None:
         """Take what `choose` returns."""

@@ -8,7 +8,7 @@ for event in run_all(specs, store):
 """
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
@@ -18,13 +18,25 @@ from typing import Protocol
 from grokscope.engines import stack_key
 from grokscope.errors import StoreError
 from grokscope.spec import RunSpec
+from grokscope.store import Store
 from grokscope.sweeps.in_process import InProcess
-from grokscope.sweeps.messages import Internal, Progress, Ready, Stopped, StoreBroken, Unstarted, Waiting
+from grokscope.sweeps.messages import (
+    Internal,
+    LastWords,
+    Progress,
+    Ready,
+    StillWaiting,
+    Stopped,
+    StoreBroken,
+    Unstarted,
+    Waiting,
+)
 from grokscope.sweeps.pool import Pool
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.worker import Assignment
 
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
+REMIND_SECONDS = 10.0  # of nothing but waiting, before that is said again; then after twice as long, and so on
 MOST_STACKED = 256  # runs that a worker with the stacked engine is given together
 
 
@@ -34,6 +46,9 @@ class Executor(Protocol):
     @property
     def busy(self) -> bool:
         """Whether runs are under way."""
+
+    def prepare(self, pieces: int) -> None:
+        """Expect so many pieces of work that can be done side by side."""
 
     def assign(self, choose: Callable[[], list[Assignment]]) -> None:
         """Take what `choose` returns, as often as there is somebody idle."""
@@ -67,10 +82,12 @@ def run_all(
     todo = deque(next(remaining, ()))
     if not todo:
         return
+    Store(store).close()  # made here, once: whoever opens it later must find it
     held: deque[tuple[float, int]] = deque()  # when to ask again for which run
-    announced: set[Waiting] = set()
+    waits = _Waits()
     broken: str | None = None
-    with closing(_executor(running, len(specs), store, should_stop)) as executor:
+    with closing(_executor(running, store, should_stop)) as executor:
+        executor.prepare(_pieces(todo, specs, running.engine_used))
         while True:
             stopping = broken is not None or should_stop()
             if stopping:
@@ -84,30 +101,67 @@ def run_all(
                 if batch is None:
                     break
                 todo.extend(batch)
+                executor.prepare(_pieces(todo, specs, running.engine_used))
                 continue
+            yield from waits.reminders()
             for message in executor.messages(timeout=0.2):
                 match message:
                     case Waiting(index):
                         held.append((time.monotonic() + RETRY_SECONDS, index))
-                        if message not in announced:
-                            announced.add(message)
+                        if waits.are_news(message):
                             yield message
                     case StoreBroken(error):
                         broken = error
                     case Unstarted(index):
                         todo.append(index)
-                    case Stopped() | Ready():
+                    case Stopped() | Ready() | LastWords():
                         pass
                     case _:
+                        waits.end(message)
                         yield message
     if broken:
         raise StoreError(broken)
 
 
-def _executor(running: Running, runs: int, store: Path, should_stop: Callable[[], bool]) -> Executor:
-    if running.processes == 0:
-        return InProcess(store, running, should_stop)
-    return Pool(min(running.processes, max(runs, 1)), store, running)
+class _Waits:
+    """Which runs wait for whom, and when that is worth saying."""
+
+    def __init__(self) -> None:
+        self._announced: set[Waiting] = set()
+        self._owners: dict[int, str] = {}  # of the runs that wait now
+        self._quiet_since, self._patience = time.monotonic(), REMIND_SECONDS
+
+    def are_news(self, message: Waiting) -> bool:
+        """Take note of a run that has to wait; whether that was not said before."""
+        self._owners[message.index] = message.owner
+        new = message not in self._announced
+        self._announced.add(message)
+        return new
+
+    def end(self, message: Progress) -> None:
+        """Take note of something else that has happened."""
+        if not isinstance(message, StillWaiting):
+            self._owners.pop(message.index, None)
+        self._quiet_since, self._patience = time.monotonic(), REMIND_SECONDS
+
+    def reminders(self) -> Iterator[StillWaiting]:
+        """What there is to say of a long silence."""
+        seconds = time.monotonic() - self._quiet_since
+        if self._owners and seconds >= self._patience:
+            self._patience *= 2
+            yield StillWaiting(tuple(sorted(set(self._owners.values()))), len(self._owners), seconds)
+
+
+def _executor(running: Running, store: Path, should_stop: Callable[[], bool]) -> Executor:
+    return Pool(running, store) if running.processes else InProcess(store, running, should_stop)
+
+
+def _pieces(todo: Iterable[int], specs: Sequence[RunSpec], engine: str) -> int:
+    """Into how many parts the work can be divided: runs, or stacks of runs."""
+    if engine != "stacked":
+        return len(list(todo))
+    alike = Counter(stack_key(specs[index]) for index in todo)
+    return sum(-(-count // MOST_STACKED) for count in alike.values())
 
 
 def _next_tasks(todo: deque[int], specs: Sequence[RunSpec], engine: str) -> list[Assignment]:

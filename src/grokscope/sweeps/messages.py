@@ -47,13 +47,29 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class StillWaiting:
+    """For a long time nothing has happened but waiting."""
+
+    owners: tuple[str, ...]  # the processes that have the runs, in words
+    runs: int
+    seconds: float
+
+    def __str__(self) -> str:
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return (
+            f"Waiting for {', '.join(self.owners)}, with {runs}, for {self.seconds:.0f} s now. "
+            "A run is free as soon as its process ends."
+        )
+
+
+@dataclass(frozen=True)
 class Expected:
     """More runs are going to be done: in a refined sweep that shows only on the way."""
 
     places: tuple[int, ...]
 
 
-Progress = Started | Measured | Finished | Failed | Waiting
+Progress = Started | Measured | Finished | Failed | Waiting | StillWaiting
 
 
 @dataclass(frozen=True)
@@ -82,4 +98,11 @@ class StoreBroken:
     error: str
 
 
-Internal = Ready | Stopped | Unstarted | StoreBroken
+@dataclass(frozen=True)
+class LastWords:
+    """Why a worker process ends that should not: an error that belongs to no run."""
+
+    traceback: str
+
+
+Internal = Ready | Stopped | Unstarted | StoreBroken | LastWords

@@ -23,23 +23,26 @@ import itertools
 import json
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from grokscope.errors import SpecError, did_you_mean
+from grokscope.documents import content_of_toml, text_of
+from grokscope.errors import SpecError, StoreError, did_you_mean, quoted
 from grokscope.extension import pinned
-from grokscope.section import FieldInfo, value_from_text
-from grokscope.spec import REFERENCES, RunSpec
+from grokscope.section import FieldInfo, Section, value_from_text
+from grokscope.spec import REFERENCES, SECTIONS, RunSpec
 from grokscope.sweeps.formula import Formula
 
-MOST_RUNS = 1_000_000
+MOST_RUNS = 150_000  # the paper's largest sweep with 100 seeds; planned in seconds, and in less than 500 MB
+MOST_SECTIONS = 4096  # that are kept while cells are made
+MOST_DIGITS = 18
 SEED = "training.seed"
+T = TypeVar("T")
 GRID = ("task.data_fraction", "task.corruption")  # the fields that --grid thins
 
 
@@ -103,30 +106,33 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse what expands to no runs, to too many, or to contradictions."""
         if not re.fullmatch(r"\w[\w.+-]*", self.name):
-            raise SpecError(f"a sweep cannot be called {self.name!r}: a name has letters, digits, and _ . + - between")
+            raise SpecError(
+                f"a sweep cannot be called {quoted(self.name)}: a name has letters, digits, and _ . + - between"
+            )
         if not self.axes:
             raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
         object.__setattr__(self, "axes", tuple(axis.pinned() for axis in self.axes))
         paths = [path for axis in self.axes for path in axis.fields] + list(self.derived)
         for path in paths:
             self.field_of(path)
-            if paths.count(path) > 1:
-                raise SpecError(f"the sweep {self.name} has {path} twice among its axes, zip and derived fields")
+        if (twice := _first_twice(paths)) is not None:
+            raise SpecError(f"the sweep {self.name} has {twice} twice among its axes, zip and derived fields")
         for path, text in self.derived.items():
             for used in Formula(text, path, self.field_of).fields & self.derived.keys():
                 raise SpecError(f"derived {path} uses {used}, which is derived itself: write its formula out")
-        for axis in self.axes:
-            if not axis.points:
-                raise SpecError(f"the axis {', '.join(axis.fields)} is empty")
-            if len(set(axis.points)) < len(axis.points):
-                twice = next(point for point in axis.points if axis.points.count(point) > 1)
-                shown = ", ".join(repr(value) for value in twice)
-                raise SpecError(f"the axis {', '.join(axis.fields)} has {shown} twice")
         if self.size > MOST_RUNS:
             raise SpecError(
                 f"the sweep {self.name} has {self.size:,} runs ({' × '.join(str(len(axis)) for axis in self.axes)}); "
-                f"at most {MOST_RUNS:,} are allowed: thin an axis"
+                f"at most {MOST_RUNS:,} are allowed: thin an axis, or divide the sweep into several"
             )
+        for axis in self.axes:
+            if not axis.points:
+                raise SpecError(f"the axis {', '.join(axis.fields)} is empty")
+            for value in itertools.chain.from_iterable(axis.points):
+                if not _is_value(value):
+                    raise SpecError(f"the axis {', '.join(axis.fields)} has {quoted(value)}, which no field takes")
+            if (repeated := _first_twice(axis.points)) is not None:
+                raise SpecError(f"the axis {', '.join(axis.fields)} has {', '.join(map(quoted, repeated))} twice")
 
     @classmethod
     def over(
@@ -160,6 +166,14 @@ class Plan:
     def specs(self) -> Iterator[RunSpec]:
         """The run of every cell, in the order of the places."""
         formulas = {path: Formula(text, path, self.field_of) for path, text in self.derived.items()}
+        paths = [*(path for axis in self.axes for path in axis.fields), *formulas]
+        changing = {name: [path for path in paths if path.startswith(f"{name}.")] for name in SECTIONS}
+
+        @lru_cache(maxsize=MOST_SECTIONS)  # cells share sections: of 100 seeds with 100 weight decays there are 200
+        def section(name: str, values: tuple[object, ...]) -> Section:
+            fields = (path.partition(".")[2] for path in changing[name])
+            return self.base.section_with(name, dict(zip(fields, values, strict=True)))
+
         for points in itertools.product(*(range(len(axis)) for axis in reversed(self.axes))):
             values: dict[str, object] = {}
             for axis, index in zip(reversed(self.axes), points, strict=True):
@@ -169,7 +183,10 @@ class Plan:
                 path: formula.value(partial(self._value, values), self.field_of(path).kind)
                 for path, formula in formulas.items()
             }
-            yield self.base.updated(values | derived)
+            values |= derived
+            yield self.base.with_sections(
+                {name: section(name, tuple(values[path] for path in own)) for name, own in changing.items() if own}
+            )
 
     def field_of(self, path: str) -> FieldInfo:
         """What a field takes: in the kinds of the base, or in one that an axis brings."""
@@ -185,8 +202,7 @@ class Plan:
             raise
 
     def _value(self, chosen: Mapping[str, object], path: str) -> object:
-        section, _, name = path.partition(".")
-        return chosen[path] if path in chosen else getattr(getattr(self.base, section), name)
+        return chosen[path] if path in chosen else self.base.value_of(path)
 
     def indices(self, place: int) -> tuple[int, ...]:
         """Where a cell lies on each axis."""
@@ -239,16 +255,17 @@ class Plan:
             if place is None:
                 raise SpecError(f"--grid needs the axes {' and '.join(GRID)}; the sweep {self.name} has no {path}")
             if count > len(axes[place]):
-                raise SpecError(f"--grid = {text!r} is not allowed: {path} has {len(axes[place])} values")
+                raise SpecError(f"--grid = {quoted(text)} is not allowed: {path} has {len(axes[place])} values")
             axes[place] = axes[place].thinned(count)
         return replace(self, axes=tuple(axes))
 
     def with_seeds(self, count: int) -> "Plan":
         """Every cell with `count` seeds, from the base's seed on."""
         if count > MOST_RUNS:
-            raise SpecError(f"--seeds = {count} is not allowed: at most {MOST_RUNS:,} runs are allowed")
-        before = self.axes[self.seed_axis].points[0][0] if self.seed_axis is not None else self.base.training.seed
-        first = int(str(before))
+            raise SpecError(f"--seeds = {quoted(count)} is not allowed: at most {MOST_RUNS:,} runs are allowed")
+        first = self.axes[self.seed_axis].points[0][0] if self.seed_axis is not None else self.base.training.seed
+        if not isinstance(first, int):
+            raise SpecError(f"{SEED} = {quoted(first)} is not allowed: must be a whole number")
         seeds = Axis.over(SEED, range(first, first + count))
         return replace(self, axes=(*(axis for axis in self.axes if axis.fields != (SEED,)), seeds))
 
@@ -271,13 +288,19 @@ class Plan:
     @classmethod
     def from_dict(cls, name: str, content: Mapping[str, Any]) -> "Plan":
         """What `to_dict` wrote."""
-        axes = tuple(
-            Axis(tuple(axis["fields"]), tuple(tuple(map(_point, point)) for point in axis["points"]))
-            for axis in content["axes"]
-        )
         # Not checked again, and no code imported for it: a store may be anybody's.
         plan = object.__new__(cls)
-        fields = {"name": name, "base": RunSpec.stored(content["base"]), "axes": axes, "derived": content["derived"]}
+        try:
+            axes = tuple(
+                Axis(tuple(axis["fields"]), tuple(tuple(map(_point, point)) for point in axis["points"]))
+                for axis in content["axes"]
+            )
+            base, derived = RunSpec.stored(content["base"]), dict(content["derived"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise StoreError(
+                f"the sweep {name} is damaged in the store: start it again, which keeps its runs"
+            ) from None
+        fields = {"name": name, "base": base, "axes": axes, "derived": derived}
         for field_name, value in fields.items():
             object.__setattr__(plan, field_name, value)
         return plan
@@ -285,32 +308,53 @@ class Plan:
     @classmethod
     def from_file(cls, path: Path) -> "Plan":
         """Read a TOML file in the form that this module's first lines show."""
+        text = text_of(path, "sweep")
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(f"cannot read the sweep {path}: {getattr(error, 'strerror', None) or error}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise SpecError(f"{path}: not valid TOML: {error}") from None
-        try:
-            return _plan_from_toml(re.sub(r"[^\w.+-]+", "-", path.stem).strip(".+-") or "sweep", content)
+            name = re.sub(r"[^\w.+-]+", "-", path.stem).strip(".+-") or "sweep"
+            return _plan_from_toml(name, content_of_toml(text))
         except SpecError as error:
             raise SpecError(f"{path}: {error}") from None
+
+
+def _first_twice(values: Iterable[T]) -> T | None:
+    """A value that comes again, as it was the first time.
+
+    >>> _first_twice([0, 5, 0.0, 5])
+    0
+    """
+    seen: dict[T, T] = {}
+    for value in values:
+        if value in seen:
+            return seen[value]
+        seen[value] = value
+    return None
 
 
 def _axis(fields: object, values: object) -> Axis:
     """An axis as Python code gives it: a field and its values, or a tuple of fields and tuples of values."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise SpecError(f"the axis {fields} must be a list of values, not {values!r}")
+        raise SpecError(f"the axis {fields} must be a list of values, not {quoted(values)}")
     if isinstance(fields, str):
         return Axis.over(fields, map(_point, values))
     if not isinstance(fields, tuple) or not all(isinstance(path, str) for path in fields):
-        raise SpecError(f"{fields!r} is no axis: must be a field such as task.corruption, or a tuple of fields")
+        raise SpecError(f"{quoted(fields)} is no axis: must be a field such as task.corruption, or a tuple of fields")
     points = []
     for point in values:
         if not isinstance(point, tuple | list) or len(point) != len(fields):
-            raise SpecError(f"the axis {', '.join(fields)} needs {len(fields)} values at every point, not {point!r}")
+            raise SpecError(
+                f"the axis {', '.join(fields)} needs {len(fields)} values at every point, not {quoted(point)}"
+            )
         points.append(tuple(map(_point, point)))
     return Axis(fields, tuple(points))
+
+
+def whole_number(text: str) -> int | None:
+    """What the digits stand for; None if they are none, or more than anything is counted with.
+
+    >>> whole_number("17"), whole_number("-1"), whole_number("1" + "0" * 5000)
+    (17, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def parse_grid(text: str, least: int = 1) -> tuple[int, int]:
@@ -320,9 +364,9 @@ def parse_grid(text: str, least: int = 1) -> tuple[int, int]:
     (17, 19)
     """
     counts = text.lower().replace("×", "x").split("x")
-    if len(counts) != 2 or not all(count.isdecimal() and int(count) >= least for count in counts):
+    if len(counts) != 2 or not all((number := whole_number(count)) and number >= least for count in counts):
         minimum = f" above {least - 1}," if least > 1 else ""
-        raise SpecError(f"--grid = {text!r} is not allowed: must be two numbers{minimum} such as 5x5")
+        raise SpecError(f"--grid = {quoted(text)} is not allowed: must be two numbers{minimum} such as 5x5")
     return int(counts[0]), int(counts[1])
 
 
@@ -359,10 +403,6 @@ def _points(base: RunSpec, path: str, values: object) -> tuple[tuple[object, ...
         return tuple((value,) for value in _range(path, values, whole=_takes_whole_numbers(base, path)))
     if not isinstance(values, list):
         raise SpecError(f"the axis {path} must be a list, or a range such as {{ from = 0, to = 1, count = 5 }}")
-    for value in values:
-        whole = isinstance(value, list) and all(isinstance(item, int) for item in value)
-        if not (whole or isinstance(value, str | bool) or _is_number(value)):
-            raise SpecError(f"the axis {path} has {value!r}, which no field takes")
     return tuple((_point(value),) for value in values)
 
 
@@ -381,7 +421,7 @@ def _range(path: str, content: dict[str, Any], *, whole: bool) -> Sequence[objec
         if high - low > step * MOST_RUNS:
             raise SpecError(f"the axis {path} has more than {MOST_RUNS:,} values; that many are allowed")
         count = math.floor((high - low) / step + 1e-9) + 1
-    elif not isinstance(count, int) or count < 1:
+    elif not isinstance(count, int) or isinstance(count, bool) or not 1 <= count < 1e300:
         raise SpecError(f"the axis {path} needs a count of at least 1")
     if count > MOST_RUNS:
         raise SpecError(f"the axis {path} has {count:,} values; at most {MOST_RUNS:,} are allowed")
@@ -401,6 +441,12 @@ def _takes_whole_numbers(base: RunSpec, path: str) -> bool:
 
 def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _is_value(value: object) -> bool:
+    """Whether a field may take it; which ones, the field says itself."""
+    items = value if isinstance(value, tuple) else (value,)
+    return all(item is None or isinstance(item, str | bool) or _is_number(item) for item in items)
 
 
 def _point(value: object) -> object:

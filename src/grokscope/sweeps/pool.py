@@ -10,7 +10,9 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,13 +21,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-from grokscope.errors import GrokscopeError, StoreError
+from grokscope.errors import GrokscopeError, StoreError, in_one_line
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps.messages import (
     Failed,
     Finished,
     Internal,
+    LastWords,
     Progress,
     Ready,
     Started,
@@ -34,23 +37,30 @@ from grokscope.sweeps.messages import (
     Unstarted,
     Waiting,
 )
+from grokscope.sweeps.notes import note
 from grokscope.sweeps.running import Running
+from grokscope.sweeps.stopping import STOPPING
 from grokscope.sweeps.worker import Assignment, Worker
 
-MOST_FUTILE_STARTS = 10  # workers in a row that are killed before they have done anything
-PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+MOST_FUTILE_STARTS = 6  # workers in a row that end before they have begun with a run
+MOST_ATTEMPTS = 3  # at a run before which worker after worker ends
 
 
 def work(pipe: "Connection[object, object]", stop: ctypes.c_bool, store: Path, running: Running) -> None:
     """What a process does: take lists of runs from the pipe until it is closed."""
-    for ignored in PARENTS_SIGNALS:
+    for ignored in STOPPING:
         signal.signal(ignored, signal.SIG_IGN)  # the parent decides; it asks for a checkpoint first
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        worker = Worker(Store(store), running, lambda: stop.value)
+        _work(pipe, Worker(Store(store, create=False), running, lambda: stop.value))
     except StoreError as error:
         _say(pipe, StoreBroken(str(error)))
-        return
+    except Exception:
+        _say(pipe, LastWords(traceback.format_exc()))
+        raise SystemExit(1) from None
+
+
+def _work(pipe: "Connection[object, object]", worker: Worker) -> None:
     _say(pipe, Ready())
     while True:
         try:
@@ -84,22 +94,29 @@ class _Worker:
     process: SpawnProcess
     pipe: "Connection[object, object]"
     ready: bool = False
+    last_words: str = ""  # the traceback of what ends it
     tasks: dict[int, RunSpec] = field(default_factory=dict)  # that it was given and has not answered
     started: set[int] = field(default_factory=set)  # of these, those that it is at work on
 
 
 class Pool:
-    """A fixed number of processes. One that dies is replaced, and its run noted as failed."""
+    """As many processes as there is work for. One that dies is replaced, and its run noted as failed."""
 
-    def __init__(self, size: int, store: Path, running: Running) -> None:
+    def __init__(self, running: Running, store: Path) -> None:
         self._context = multiprocessing.get_context("spawn")
         # Without a lock: a worker that is killed while it holds one would stop all others.
         self._stop = self._context.RawValue(ctypes.c_bool, False)
         self._arguments = (self._stop, store, running)
         self._store, self._running = store, running
         self._futile_starts = 0  # in a row
+        self._attempts: Counter[int] = Counter()  # at runs that no worker has begun with
+        self._workers: list[_Worker] = []
+
+    def prepare(self, pieces: int) -> None:
+        """Start the processes that so many pieces of work can use."""
         with _for_new_processes():
-            self._workers = [self._start() for _ in range(size)]
+            while len(self._workers) < min(pieces, self._running.processes):
+                self._workers.append(self._start())
 
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -140,6 +157,9 @@ class Pool:
                 case Ready():
                     worker.ready = True
                     continue
+                case LastWords(trace):
+                    worker.last_words = trace
+                    continue
                 case Started(index):
                     worker.started.add(index)
                     self._futile_starts = 0
@@ -154,23 +174,30 @@ class Pool:
         worker.process.join()
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        why = _last_line(worker.last_words)
         self._futile_starts += not worker.started
-        if (not worker.ready and code > 0) or self._futile_starts > MOST_FUTILE_STARTS:
-            raise GrokscopeError(f"a worker process {how}; its own messages, above, say why")
+        if self._futile_starts > MOST_FUTILE_STARTS:
+            note(worker.last_words.rstrip())
+            raise GrokscopeError(
+                f"a worker process {how}, as did {MOST_FUTILE_STARTS} before it, and none has begun with a run: "
+                + (why or "their own messages, above, say why")
+            )
         with _for_new_processes():
             self._workers[place] = self._start()
         reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
-        store = Store(self._store)
+        reason += f": {why}" if why else ""
+        store = Store(self._store, create=False)
         run_ids = [spec.run_id for spec in worker.tasks.values()]
         to_do = set(store.without_weights(run_ids)) if self._running.weights else set()
         for index, spec in worker.tasks.items():
             run = store.find(spec.run_id)
             if run and spec.run_id not in to_do and not self._running.again:  # it died between saving and saying so
                 yield Finished(index, run.phase, run.seconds)
-            elif index in worker.started:
-                store.save_failure(spec, reason, f"{reason}\n")
+            elif index in worker.started or self._attempts[index] + 1 >= MOST_ATTEMPTS:
+                store.save_failure(spec, reason, worker.last_words or f"{reason}\n")
                 yield Failed(index, reason)
             else:
+                self._attempts[index] += 1
                 yield Unstarted(index)
 
     def close(self) -> None:
@@ -185,6 +212,11 @@ class Pool:
                 worker.process.kill()
 
 
+def _last_line(trace: str) -> str:
+    """The line of a traceback that names the error, short."""
+    return in_one_line(trace.rstrip().rpartition("\n")[2])
+
+
 @contextmanager
 def _for_new_processes() -> Iterator[None]:
     """Prepare what a worker process inherits: one thread, ignored signals, and an empty `__main__`.
@@ -196,8 +228,8 @@ def _for_new_processes() -> Iterator[None]:
     main = threading.current_thread() is threading.main_thread()  # Python allows no other to set handlers
     resource_tracker.ensure_running()  # which unblocks signals when it starts
     # A Ctrl-C that comes while they are ignored would be lost: blocked, it waits until the handlers are back.
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS if main else ())
-    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in PARENTS_SIGNALS if main}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING if main else ())
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING if main}
     wanted = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

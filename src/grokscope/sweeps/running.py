@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grokscope.engines import resolve_engine
-from grokscope.errors import GrokscopeError
+from grokscope.errors import GrokscopeError, quoted
 from grokscope.spec import RunSpec
+
+MOST_PER_CORE = 8  # processes; more of them only wait for each other, and for memory
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,14 @@ class Running:
     again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
 
     def __post_init__(self) -> None:
-        """Refuse a number of processes that is none."""
+        """Refuse a number of processes that is none, or that no machine like this one can use."""
         if self.workers is not None and self.workers < 0:
             raise GrokscopeError(f"workers = {self.workers} is not allowed: must be at least 0, or None for all cores")
+        most = MOST_PER_CORE * available_cores()
+        if self.workers is not None and self.workers > most:
+            raise GrokscopeError(
+                f"workers = {quoted(self.workers)} is not allowed: at most {most} here, {MOST_PER_CORE} for each core"
+            )
 
     @property
     def engine_used(self) -> str:

@@ -1,4 +1,4 @@
-"""Ctrl-C on long work: the first asks it to stop with nothing lost, the second stops it at once."""
+"""Ctrl-C and the like on long work: the first asks it to stop with nothing lost, the second stops it at once."""
 
 import signal
 import threading
@@ -8,10 +8,12 @@ from types import FrameType
 
 from grokscope.sweeps.notes import note
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a scheduler, a terminal that was closed
+
 
 @contextmanager
 def stop_on_request() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether to stop. Inside, SIGINT and SIGTERM set it instead of ending the program.
+    """Yields a function that says whether to stop. Inside, STOPPING signals set it instead of ending the program.
 
     Python lets only the main thread handle signals; in another one the function always says no.
     """
@@ -24,8 +26,10 @@ def stop_on_request() -> Iterator[Callable[[], bool]]:
         requested = True
         note("Stopping: saving where the runs under way stand. Ctrl-C again stops at once.")
 
-    heard = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    before = {number: signal.signal(number, request) for number in heard}
+    heard = STOPPING if threading.current_thread() is threading.main_thread() else ()
+    # Under nohup the end of the terminal is to be ignored.
+    deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    before = {number: signal.signal(number, request) for number in heard if not (deaf and number is signal.SIGHUP)}
     try:
         yield lambda: requested
     finally:

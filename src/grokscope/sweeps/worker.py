@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 
 from grokscope.engines import is_out_of_memory, runs_that_fit
-from grokscope.errors import StoreError
+from grokscope.errors import StoreError, in_one_line
 from grokscope.measure import NeuronSpectra, Row
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
@@ -54,8 +54,7 @@ class Worker:
         try:
             while left:
                 chosen, left = left[:at_once], left[at_once:]
-                yield from self._lease(chosen)
-                starts = {index: self._store.load_checkpoint(spec) for index, spec in self._leased}
+                starts = yield from self._lease(chosen)
                 # Together they have to be at the same step.
                 ordered = sorted(self._leased, key=lambda task: _step(starts[task[0]]))
                 for _, group in groupby(ordered, key=lambda task: _step(starts[task[0]])):
@@ -76,7 +75,9 @@ class Worker:
         except Exception:
             return 1  # a user's code that fails fails again when it is trained, and is noted then
 
-    def _lease(self, tasks: list[Assignment]) -> Said:
+    def _lease(self, tasks: list[Assignment]) -> Generator[Progress | Stopped, None, dict[int, Checkpoint | None]]:
+        """Ask for these runs; where those that were granted stand."""
+        starts: dict[int, Checkpoint | None] = {}
         for index, spec in tasks:
             match self._store.lease(spec.run_id, weights=self._running.weights, again=self._running.again):
                 case LeaseAnswer.HELD:
@@ -86,7 +87,9 @@ class Worker:
                 case _:
                     self._leased.append((index, spec))
                     yield Started(index)
+                    starts[index] = self._store.load_checkpoint(spec)
         self._saved = self._renewed = time.monotonic()
+        return starts
 
     def _release_all(self) -> None:
         while self._leased:
@@ -106,10 +109,8 @@ class Worker:
                 return
             if self._raise_errors:
                 raise
-            reason = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
             for index, spec in tasks:
-                self._store.save_failure(spec, reason, traceback.format_exc())
-                yield self._answered(Failed(index, reason))
+                yield self._failed(index, spec, error)
             return
         for (index, _), result in zip(tasks, results, strict=True):
             self._store.save(result, weights=self._running.weights)
@@ -126,6 +127,11 @@ class Worker:
             self._keep([spec.run_id for _, spec in tasks], group)
         yield from self._news()
         return group.results()
+
+    def _failed(self, index: int, spec: RunSpec, error: Exception) -> Finished | Failed:
+        reason = in_one_line(f"{type(error).__name__}: {error}".removesuffix(": "))
+        self._store.save_failure(spec, reason, "".join(traceback.format_exception(error)))
+        return self._answered(Failed(index, reason))
 
     def _answered(self, message: Finished | Failed) -> Finished | Failed:
         self._leased = [task for task in self._leased if task[0] != message.index]
