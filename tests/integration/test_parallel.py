@@ -153,6 +153,26 @@ def test_a_worker_that_dies_before_it_starts_is_replaced(
     assert len(list(tmp_path.glob("attempt-*"))) == 3
 
 
+def come_up_once(pipe: object, stop: object, store: Path, running: Running) -> None:
+    """The first worker process does well, and all others die, as where there is memory for one only."""
+    attempt = len(list(store.glob("attempt-*")))
+    (store / f"attempt-{attempt}").touch()
+    if attempt:
+        os.kill(os.getpid(), signal.SIGKILL)
+    WORK(pipe, stop, store, running)  # type: ignore[arg-type]
+
+
+def test_a_worker_that_never_comes_up_is_given_up_and_the_others_go_on(
+    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "work", come_up_once)
+    monkeypatch.setattr(pool, "MOST_FUTILE_STARTS", 2)
+    specs = [tiny.updated({"training.seed": seed, "training.steps": 3000}) for seed in range(4)]
+    events = list(run_all(specs, tmp_path, Running(workers=2)))
+    assert sum(isinstance(event, Finished) for event in events) == 4
+    assert len(list(tmp_path.glob("attempt-*"))) <= 3
+
+
 class Poison(RunSpec):
     """A run at which every worker process dies that is given it."""
 

@@ -7,7 +7,7 @@ import pytest
 import grokscope as gs
 from grokscope.sweeps import display
 from grokscope.sweeps.display import SweepDisplay
-from grokscope.sweeps.messages import Expected, Failed, Finished, Started
+from grokscope.sweeps.messages import Expected, Failed, Finished, Started, StillWaiting, Waiting
 
 PLAN = gs.Plan.over({"task.corruption": [0, 0.1, 0.2, 0.3, 0.4]}).with_seeds(20)
 
@@ -81,3 +81,16 @@ def test_nothing_is_said_of_nothing(clock: Clock, capsys: pytest.CaptureFixture[
     with shown():
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_who_is_waited_for_is_said(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with shown() as sweep:
+        sweep.update(Waiting(0, "process 4711"))
+        sweep.update(StillWaiting(("process 4711",), 1, 20.0))
+        assert sweep._summary().plain == "0 of 100 runs, 1 of them with process 4711"  # as a terminal shows it
+        clock.now = 30.0
+        finish(sweep, 0)
+        assert "4711" not in sweep._summary().plain
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{next(PLAN.specs()).run_id} is being trained by process 4711: waiting for it."
+    assert lines[1].startswith("Waiting for process 4711, with 1 run, for 20 s now.")

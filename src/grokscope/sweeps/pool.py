@@ -89,10 +89,11 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Worker:
     process: SpawnProcess
     pipe: "Connection[object, object]"
+    before: int = 0  # workers in a row that died in its place before they were ready
     ready: bool = False
     last_words: str = ""  # the traceback of what ends it
     tasks: dict[int, RunSpec] = field(default_factory=dict)  # that it was given and has not answered
@@ -118,12 +119,12 @@ class Pool:
             while len(self._workers) < min(pieces, self._running.processes):
                 self._workers.append(self._start())
 
-    def _start(self) -> _Worker:
+    def _start(self, before: int = 0) -> _Worker:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=work, args=(theirs, *self._arguments), daemon=True)
         process.start()
         theirs.close()
-        return _Worker(process, ours)
+        return _Worker(process, ours, before)
 
     def stop(self) -> None:
         """Ask all workers to checkpoint their runs and to give them back."""
@@ -144,14 +145,13 @@ class Pool:
 
     def messages(self, timeout: float) -> Iterator[Progress | Internal]:
         """What the workers have to say, at most `timeout` seconds from now."""
-        pipes = {worker.pipe: place for place, worker in enumerate(self._workers)}
-        for pipe in wait(list(pipes), timeout):
-            place = pipes[pipe]  # type: ignore[index]
-            worker = self._workers[place]
+        workers = {worker.pipe: worker for worker in self._workers}
+        for pipe in wait(list(workers), timeout):
+            worker = workers[pipe]  # type: ignore[index]
             try:
                 message = worker.pipe.recv()
             except (EOFError, OSError):
-                yield from self._replace(place)
+                yield from self._replace(worker)
                 continue
             match message:
                 case Ready():
@@ -169,21 +169,24 @@ class Pool:
                     worker.tasks = {}
             yield message  # type: ignore[misc]
 
-    def _replace(self, place: int) -> Iterator[Finished | Failed | Unstarted]:
-        worker = self._workers[place]
+    def _replace(self, worker: _Worker) -> Iterator[Finished | Failed | Unstarted]:
         worker.process.join()
+        self._workers.remove(worker)
         code = worker.process.exitcode or 0
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
         why = _last_line(worker.last_words)
         self._futile_starts += not worker.started
         if self._futile_starts > MOST_FUTILE_STARTS:
-            note(worker.last_words.rstrip())
+            if worker.last_words:
+                note(worker.last_words.rstrip())
             raise GrokscopeError(
                 f"a worker process {how}, as did {MOST_FUTILE_STARTS} before it, and none has begun with a run: "
                 + (why or "their own messages, above, say why")
             )
-        with _for_new_processes():
-            self._workers[place] = self._start()
+        before = 0 if worker.ready else worker.before + 1
+        if before < MOST_FUTILE_STARTS or not self._workers:  # else there may be room for the others only
+            with _for_new_processes():
+                self._workers.append(self._start(before))
         reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
         reason += f": {why}" if why else ""
         store = Store(self._store, create=False)
