@@ -138,6 +138,7 @@ def test_a_killed_stacked_sweep_goes_on_to_the_same_results(tmp_path: Path) -> N
     wait_until(lambda: len(running(store)) == 6, "all runs are under way")
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    wait_until(lambda: not running(store), "the last worker is dead")  # runs of one stack must be free together
     done = grokscope(*arguments, cwd=tmp_path)
     assert "0 of 6 runs are left" in done.stderr
     assert contents(store) == contents(peace)

@@ -22,6 +22,8 @@ class OpenStore:
 
     def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool = True) -> None:
         """Open a store. With `create`, make it if needed, and check that it can be written before any work is done."""
+        if "\0" in str(path):
+            raise StoreError("the name of a store cannot have a null character in it")
         self.path = Path(path)
         self._root = self.path.absolute()  # the working directory may change
         if not create and not os.path.lexists(self._root / INDEX):

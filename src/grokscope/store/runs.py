@@ -4,10 +4,12 @@ import json
 import re
 import secrets
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 
-from grokscope.errors import DamagedError, SpecError, StoreError
+from grokscope.errors import DamagedError, SpecError, StoreError, quoted
 from grokscope.result import RunResult
 from grokscope.spec import unknown_key
 from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, unpack
@@ -92,18 +94,18 @@ class Runs(OpenStore):
         """The id that begins with `prefix`, also of a run that is damaged."""
         if not prefix:
             raise StoreError("name a run by its id or the first digits of it; `grokscope runs list` shows them")
-        matches = self._ids_from(prefix)
+        matches = self._ids_from(prefix) if re.fullmatch("[0-9a-f]{1,16}", prefix) else []  # ids have no other digits
         if len(matches) == 1:
             return matches[0]
         if matches:
             some = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
             raise StoreError(f"run {prefix!r} is ambiguous: {some}; type more of the id")
-        shorter = prefix
+        shorter = "".join(takewhile(hexdigits.__contains__, prefix))[:16]
         while shorter and not matches:
             shorter = shorter[:-1]
             matches = self._ids_from(shorter)
         nearest = f"; nearest: {', '.join(matches[:5])}" if matches else "; the store is empty"
-        raise StoreError(f"there is no run {prefix!r} in the store {self.path}{nearest}")
+        raise StoreError(f"there is no run {quoted(prefix)} in the store {self.path}{nearest}")
 
     def all(self) -> list[StoredRun]:
         """All runs, oldest first."""
