@@ -324,6 +324,15 @@ def test_an_unreadable_index_is_one_line(store: gs.Store, content: bytes) -> Non
             gs.Store(store.path, create=create)
 
 
+@pytest.mark.parametrize("version", [-1, 99])
+def test_an_impossible_format_is_one_line(store: gs.Store, version: int) -> None:
+    store.close()
+    forge(store, f"PRAGMA user_version = {version}")
+    for create in (True, False):
+        with pytest.raises(gs.StoreError, match=rf"format {version}"):
+            gs.Store(store.path, create=create)
+
+
 # ---- checkpoints ---------------------------------------------------------------------------------------------------
 
 
@@ -466,6 +475,22 @@ def test_a_full_disk_can_be_read(store: gs.Store, tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(store.path)], capture_output=True, text=True, check=False
     ).stdout.strip()
     assert done == "3"
+
+
+def test_what_cannot_be_written_says_why(store: gs.Store, specs: list[gs.RunSpec]) -> None:
+    store.close()
+    locked(store.path)
+    code = (
+        "import sys, grokscope as gs\n"
+        "try: gs.Store(sys.argv[1], create=False).delete(sys.argv[2])\n"
+        "except gs.StoreError as error: print(error)"
+    )
+    try:
+        said = as_ordinary_user(code, str(store.path), specs[0].run_id)
+    finally:
+        unlocked(store.path)
+    assert said.endswith("it can only be read: the disk is full, or this user may not write there")
+    assert len(gs.Store(store.path).all()) == 3
 
 
 # ---- check, repair and merge ---------------------------------------------------------------------------------------

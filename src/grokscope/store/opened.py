@@ -100,7 +100,16 @@ def as_store_error(message: str) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-        hint = "; `grokscope store check --repair` makes the index from the files of the runs" if damaged else ""
-        raise StoreError(f"{message}: {reason}{hint}") from error
+        raise StoreError(f"{message}: {_reason(error)}") from error
+
+
+def _reason(error: OSError | sqlite3.Error) -> str:
+    """What went wrong, in words that say what to do where SQLite's own do not."""
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return f"{error}; `grokscope store check --repair` makes the index from the files of the runs"
+        case sqlite3.SQLITE_READONLY:
+            return "it can only be read: the disk is full, or this user may not write there"
+        case sqlite3.SQLITE_IOERR:
+            return f"{error}; is the disk full?"
+    return str(getattr(error, "strerror", None) or error)
