@@ -27,5 +27,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     "; did you mean 'modulus'?"
     """
     spellings = {spelling.lower(): spelling for spelling in known}
-    nearest = difflib.get_close_matches(word.lower(), list(spellings), n=1, cutoff=0.5)
+    nearest = difflib.get_close_matches(word.lower(), list(spellings), n=1, cutoff=0.6)
     return f"; did you mean {spellings[nearest[0]]!r}?" if nearest else ""

@@ -23,7 +23,8 @@ from grokscope.cli.spectrum import spectrum
 from grokscope.cli.status import status
 from grokscope.cli.sweep import sweep
 from grokscope.cli.train import train
-from grokscope.errors import GrokscopeError
+from grokscope.errors import GrokscopeError, SpecError
+from grokscope.extension import explained, place_in_own_code
 
 app = typer.Typer(
     name="grokscope",
@@ -68,7 +69,7 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: f"grokscope: {message}\n"
     try:
         status = app(standalone_mode=False)
-    except (GrokscopeError, typer.TyperException) as error:
+    except (SpecError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         typer.echo(f"grokscope: {' '.join(message.split())}", err=True)
         sys.exit(2)
@@ -78,6 +79,14 @@ def main() -> None:
     except typer.Abort:
         typer.echo("grokscope: stopped", err=True)
         sys.exit(130)
+    except Exception as error:
+        if not isinstance(error, GrokscopeError) and not place_in_own_code(error):
+            raise  # a mistake of ours, which its traceback tells us about
+        typer.echo(f"grokscope: {explained(error)}", err=True)
+        sys.exit(2)
     if status == 130:
-        typer.echo("grokscope: stopped; nothing of the unfinished work was stored", err=True)
+        typer.echo(
+            "grokscope: stopped; nothing of the unfinished work was stored, and the same command starts it again",
+            err=True,
+        )
     sys.exit(status)

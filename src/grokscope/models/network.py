@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.errors import GrokscopeError
-from grokscope.extension import ExtensionError
+from grokscope.extension import Complete, ExtensionError
 from grokscope.models.weights import FloatVectors, Weights
 from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks import Inputs, Seeding, Task
@@ -77,7 +77,7 @@ class HiddenLayer(NamedTuple):
     layer_norm: tuple[FloatVectors, FloatVectors] | None = None  # γ and β [N] of a LayerNorm between the two
 
 
-class Network(KindSection):
+class Network(Complete, KindSection):
     """A kind of network with its sizes."""
 
     section: ClassVar[str] = "model"

@@ -173,6 +173,8 @@ class SweepDisplay:
         """What is left, from the time that the finished runs took."""
         if self._done == self._todo:
             return "none left"
+        if not self._work_done:  # all of them failed at once
+            return f"{self._todo - self._done} left"
         seconds = (self._work - self._work_done) / self._work_done * (time.monotonic() - self._started)
         return f"{self._todo - self._done} left, about {duration(seconds)}"
 

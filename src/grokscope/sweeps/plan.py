@@ -36,6 +36,7 @@ from grokscope.errors import SpecError, did_you_mean
 from grokscope.extension import pinned
 from grokscope.section import FieldInfo, value_from_text
 from grokscope.spec import REFERENCES, RunSpec
+from grokscope.sweeps.cells import spec_of_cell
 from grokscope.sweeps.formula import Formula
 
 MOST_RUNS = 1_000_000
@@ -169,7 +170,7 @@ class Plan:
                 path: formula.value(partial(self._value, values), self.field_of(path).kind)
                 for path, formula in formulas.items()
             }
-            yield self.base.updated(values | derived)
+            yield spec_of_cell(self.base, values | derived)
 
     def field_of(self, path: str) -> FieldInfo:
         """What a field takes: in the kinds of the base, or in one that an axis brings."""

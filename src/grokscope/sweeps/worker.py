@@ -14,6 +14,7 @@ from itertools import groupby
 
 from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import StoreError
+from grokscope.extension import explained
 from grokscope.measure import NeuronSpectra, Row
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
@@ -106,7 +107,7 @@ class Worker:
                 return
             if self._raise_errors:
                 raise
-            reason = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+            reason = explained(error)
             for index, spec in tasks:
                 self._store.save_failure(spec, reason, traceback.format_exc())
                 yield self._answered(Failed(index, reason))
