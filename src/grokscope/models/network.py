@@ -125,7 +125,10 @@ class Network(Complete, KindSection):
 
     def why_not_prunable(self) -> str | None:
         """Why single neurons cannot be taken out, in words; None if they can."""
-        return f"this network is not one to prune ({self.describe()}): it does not say what its neurons are"
+        return (
+            f"this network is not one to prune ({self.describe()}): it does not say what its neurons are, for which a "
+            "class of yours has input_neurons(), hidden_layer(), and why_not_prunable() that returns None"
+        )
 
     def why_not_ablatable(self) -> str | None:
         """Why its neurons cannot be replaced by waves, in words; None if they can."""

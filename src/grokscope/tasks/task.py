@@ -84,7 +84,9 @@ class Task(Complete, KindSection):
 
     def why_no_waves(self) -> str:
         """Why there is no spectrum, in words."""
-        return f"there is no spectrum for {self.describe()}: the task has no waves"
+        return (
+            f"there is no spectrum for {self.describe()}: the task has no waves, which waves() of its class would give"
+        )
 
     def why_no_reference(self) -> str | None:
         """Why it has no split and labels of the authors', in words; None if it has."""
