@@ -25,6 +25,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("modulo", ["modulus", "operation"])
     "; did you mean 'modulus'?"
+    >>> did_you_mean("name", ["base", "axes"])
+    ''
     """
     spellings = {spelling.lower(): spelling for spelling in known}
     nearest = difflib.get_close_matches(word.lower(), list(spellings), n=1, cutoff=0.6)
