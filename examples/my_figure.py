@@ -3,8 +3,8 @@
     grokscope figure examples/my_figure.py --scale tiny
     grokscope claims --only examples/my_figure.py --scale tiny
 
-or, from Python, `gs.figure("examples/my_figure.py", scale="tiny")`. Networks are described at full size; the scale
-makes them smaller, and the store keeps them. Without --scale they are trained as described, which takes a minute.
+or, from Python, `gs.figure("examples/my_figure.py", scale="tiny")`. Networks are described at full size. A
+scale makes them smaller; without --scale they are trained as described, which takes a minute. The store keeps them.
 """
 
 import grokscope as gs

@@ -16,9 +16,12 @@ settings.load_profile("grokscope")
 # pytest-xdist gives each worker a core; more threads than that only slow each other down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A shell starts what runs in its background deaf to Ctrl-C, and so would be the processes that tests send it to.
+# A shell starts what runs in its background deaf to Ctrl-C, and nohup makes it deaf to a closed terminal; so would be
+# the processes that tests send these signals to.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

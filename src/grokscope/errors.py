@@ -74,9 +74,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("modulo", ["modulus", "operation"])
     "; did you mean 'modulus'?"
+    >>> did_you_mean("name", ["base", "axes"])
+    ''
     """
     if len(word) > MOST_QUOTED:
         return ""  # nobody means a name by it, and comparing takes long
     spellings = {spelling.lower(): spelling for spelling in known}
-    nearest = difflib.get_close_matches(word.lower(), list(spellings), n=1, cutoff=0.5)
+    nearest = difflib.get_close_matches(word.lower(), list(spellings), n=1, cutoff=0.6)
     return f"; did you mean {spellings[nearest[0]]!r}?" if nearest else ""

@@ -20,7 +20,8 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from traceback import walk_tb
+from typing import NamedTuple, Self, TypeVar
 
 from grokscope.errors import GrokscopeError, did_you_mean, quoted
 
@@ -163,14 +164,34 @@ def load_class(text: str, base: type[T]) -> type[T]:
             else f"{reference.place} has no class {reference.name}, and no other subclass of {public_name(base)}"
         )
     if not (isinstance(found, type) and issubclass(found, base)):
-        what = f"a {found.__mro__[1].__name__}" if isinstance(found, type) else type(found).__name__
+        what = f"one of {found.__mro__[1].__name__}" if isinstance(found, type) else f"of type {type(found).__name__}"
         raise ExtensionError(f"{where} must be a subclass of {public_name(base)}, and is {what}")
-    if inspect.isabstract(found):
-        missing = ", ".join(f"{name}()" for name in sorted(getattr(found, "__abstractmethods__", ())))
-        raise ExtensionError(f"{where} lacks {missing}, which every subclass of {public_name(base)} has")
+    if reason := why_incomplete(found):
+        raise ExtensionError(f"{where} {reason}")
+    if field := next((name for name, field in getattr(found, "model_fields", {}).items() if field.is_required()), None):
+        raise ExtensionError(f"{where}: the field {field} needs a default, as in `{field}: int = 1`")
     if vars(module).get(_SOURCE, now) != now:
         raise ExtensionError(f"{reference.place} has changed since it was imported: start Python again to use it")
     return found
+
+
+def why_incomplete(cls: type) -> str | None:
+    """Which methods a user's class lacks, in words; None if it has all."""
+    if not inspect.isabstract(cls):
+        return None
+    missing = ", ".join(f"{name}()" for name in sorted(getattr(cls, "__abstractmethods__", ())))
+    ours = next(base for base in cls.__mro__ if base.__module__.split(".")[0] == "grokscope")
+    return f"lacks {missing}, which every subclass of {public_name(ours)} has"
+
+
+class Complete:
+    """A base of what users write: a class that lacks a method is refused as everything else is, in one line."""
+
+    def __new__(cls, /, *_: object, **__: object) -> Self:
+        """Refuse a class that lacks a method."""
+        if reason := why_incomplete(cls):
+            raise ExtensionError(f"{cls.__name__} {reason}")
+        return super().__new__(cls)
 
 
 def remember_source(cls: type) -> None:
@@ -275,12 +296,37 @@ def _import(module: str) -> types.ModuleType:
 
 
 def _in_one_line(error: Exception, path: Path) -> str:
-    """What went wrong, and in which line of the file."""
-    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
-    traceback = error.__traceback__
-    while traceback is not None:
-        if Path(traceback.tb_frame.f_code.co_filename) == path:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}" + (f" (line {line})" if line else "")
+    """What went wrong while a file was imported, and in which line of it."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
+    if getattr(error, "code", None) == "model-field-missing-annotation":  # pydantic's, with advice that is not for here
+        attribute = str(error).partition("`")[2].partition("`")[0]
+        return f"`{attribute}` has no type: write it, as in `x: int = 1`" + _line_in(error, path)
+    return _message(error) + _line_in(error, path)
+
+
+def _line_in(error: Exception, path: Path) -> str:
+    lines = [line for frame, line in walk_tb(error.__traceback__) if Path(frame.f_code.co_filename) == path]
+    return f" (line {lines[-1]})" if lines else ""
+
+
+def explained(error: Exception) -> str:
+    """What went wrong in one line and, where it went wrong in a user's code, the file and the line.
+
+    >>> explained(ValueError("no such rule")), explained(GrokscopeError("no such rule"))
+    ('ValueError: no such rule', 'no such rule')
+    """
+    said = " ".join(str(error).split()) if isinstance(error, GrokscopeError) else _message(error)
+    where = place_in_own_code(error)
+    return said + (f" ({where})" if where else "")
+
+
+def place_in_own_code(error: Exception) -> str:
+    """The innermost line of a user's code that an error came through, such as "my_rules.py, line 12"; "" if none."""
+    frames = ((frame, line) for frame, line in walk_tb(error.__traceback__) if _SOURCE in frame.f_globals)
+    places = [f"{Path(frame.f_code.co_filename).name}, line {line}" for frame, line in frames]
+    return places[-1] if places else ""
+
+
+def _message(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())

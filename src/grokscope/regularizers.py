@@ -8,8 +8,9 @@ class NormPenalty(Regularizer):
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from grokscope.extension import ExtensionError
 from grokscope.models import Loss
 from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 
@@ -21,6 +22,17 @@ class Regularizer(KindSection):
     """Two places to act: on the loss of each example, and on the weights."""
 
     section: ClassVar[str] = "regularizer"
+
+    def __init__(self, /, **fields: Any) -> None:
+        own = type(self)
+        if not self.is_built_in() and (own.example_losses, own.penalty) == (
+            Regularizer.example_losses,
+            Regularizer.penalty,
+        ):
+            raise ExtensionError(
+                f"{own.__name__} does nothing: a regulariser has example_losses() or penalty(), or both"
+            )
+        super().__init__(**fields)
 
     @property
     def acts(self) -> bool:

@@ -143,7 +143,8 @@ class RunResult:
     def _repr_html_(self) -> str:
         from grokscope.plots.inline import inline_image
 
-        return f"<p>Run {self.run_id}: {escape(self.describe())}</p>{inline_image(self.plot())}"
+        alt = f"Accuracies of run {self.run_id} during training, and the IPR of its neurons"
+        return f"<p>Run {self.run_id}: {escape(self.describe())}</p>{inline_image(self.plot(), alt)}"
 
     def to_columns(self) -> dict[str, list[object]]:
         """The curve, column by column."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 
+from grokscope.cli import main
+
 TINY = ["--modulus", "11", "--width", "24", "--steps", "30", "--measure-every", "10"]
 CURVE_KEYS = {
     "step", "train_loss", "test_loss", "train_accuracy", "test_accuracy", "corrupted_accuracy", "clean_accuracy",
@@ -35,6 +37,16 @@ def train(cwd: Path, *arguments: str) -> dict[str, object]:
     result = json.loads(finished.stdout)
     assert isinstance(result, dict)
     return result
+
+
+def test_who_stops_a_command_hears_how_to_start_it_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("grokscope.cli.app", lambda **_: 130)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert "nothing of the unfinished work was stored, and the same command starts it again" in capsys.readouterr().err
 
 
 def test_train_prints_one_json_object(tmp_path: Path) -> None:

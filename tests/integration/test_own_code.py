@@ -162,9 +162,55 @@ def test_a_sweep_goes_on_with_the_other_cells_when_your_code_fails(here: Path) -
     store = Store(here / "grokscope-runs")
     (failure,) = store.failures("mine")
     assert failure.spec.task.modulus == 13
-    assert "I cannot count to 13" in failure.error
+    assert failure.error == "ValueError: I cannot count to 13 (mine.py, line 6)"
     assert store.counts("mine")["failed"] == 1
     assert sum(store.counts("mine").values()) == 3
+
+
+def test_a_cell_that_your_task_refuses_fails_and_the_others_go_on(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "import numpy as np\nimport grokscope as gs\n"
+        "class Rings(gs.Task):\n"
+        "    rings: int = 2\n"
+        "    def examples(self):\n"
+        "        points = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)\n"
+        "        return gs.Examples(points, np.arange(40) % max(self.rings, 1), classes=self.rings)\n",
+        encoding="utf-8",
+    )
+    (here / "mine.toml").write_text(
+        '[base.task]\nkind = "mine.py:Rings"\n[base.model]\nwidth = 8\n[base.training]\nsteps = 5\n'
+        '[axes]\n"task.rings" = [0, 2, 3]\n',
+        encoding="utf-8",
+    )
+    said = in_a_process("sweep", "mine.toml", "--dry-run", cwd=here).stdout
+    assert "0 done, 0 failed, 3 to do" in said
+    said = in_a_process("sweep", "mine.toml", "--store", "elsewhere", cwd=here).stderr
+    assert "1 runs failed: `grokscope status mine --store elsewhere` says why" in said
+    store = Store(here / "elsewhere")
+    (failure,) = store.failures("mine")
+    assert failure.spec.task.rings == 0
+    assert failure.error.endswith("labels must lie in 0 … -1; these go from 0 to 0 (mine.py, line 7)")
+    assert sorted(run.spec.task.rings for run in store.all()) == [2, 3]
+    (here / "mine.toml").write_text((here / "mine.toml").read_text().replace("0, 2, 3", '2, "three"'))
+    refused = in_a_process("sweep", "mine.toml", "--store", "another", cwd=here, check=False)
+    assert "task.rings = 'three' is not allowed" in refused.stderr
+    assert not (here / "another").exists()
+
+
+def test_an_error_in_your_code_is_one_line_with_its_place(here: Path) -> None:
+    (here / "mine.py").write_text(
+        "import grokscope as gs\nclass Bad(gs.Regularizer):\n"
+        "    def penalty(self, weights):\n        return weights['nothing']\n"
+        "class Worse(gs.Measurement):\n    columns = ('number',)\n"
+        "    def measure(self, moment):\n        return moment.weights['nothing']\n",
+        encoding="utf-8",
+    )
+    for option, name, line in (("--regularizer", "Bad", 4), ("--measure", "Worse", 8)):
+        done = in_a_process("train", option, f"mine.py:{name}", *SMALL, cwd=here, check=False)
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].startswith("grokscope: ")
+        assert done.stderr.splitlines()[-1].endswith(f"KeyError: 'nothing' (mine.py, line {line})")
+        assert "Traceback" not in done.stderr
 
 
 def test_a_class_of_a_script_trains_from_python(here: Path) -> None:

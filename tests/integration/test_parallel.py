@@ -195,24 +195,6 @@ def test_a_run_with_which_no_worker_can_begin_has_failed(tiny: RunSpec, tmp_path
     assert "in swallow" in failure.traceback
 
 
-def test_a_run_that_the_store_cannot_answer_for_has_failed_and_the_others_go_on(
-    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, other = Store(tmp_path), tiny.updated({"training.seed": 1})
-    lease = store.lease
-
-    def damaged(run_id: str, **options: bool) -> object:
-        return int("garbage") if run_id == tiny.run_id else lease(run_id, **options)
-
-    monkeypatch.setattr(store, "lease", damaged)
-    said = list(worker.Worker(store, Running(), lambda: False).take([(0, tiny)]))
-    said += list(worker.Worker(store, Running(), lambda: False).take([(1, other)]))
-    assert isinstance(said[0], Failed)
-    assert "garbage" in said[0].error
-    assert isinstance(said[-1], Finished)
-    assert [failure.run_id for failure in store.failures()] == [tiny.run_id]
-
-
 def hold(store: Path, run_id: str) -> None:
     """Work on a run for ever."""
     Store(store).lease(run_id)

@@ -78,16 +78,30 @@ def test_a_file_may_import_one_beside_it(write: Write) -> None:
         ({}, "no.such.module:Rule", ["no module no.such.module"]),
         ({}, "mine.py:", ["names no code", "file.py:Class"]),
         ({"mine.py": "import no_such_thing\n"}, "mine.py:Rule", ["mine.py does not import", "no_such_thing", "line 1"]),
-        ({"mine.py": "x = \n"}, "mine.py:Rule", ["mine.py does not import", "SyntaxError", "line 1"]),
+        ({"mine.py": "x = \n"}, "mine.py:Rule", ["mine.py does not import: SyntaxError: invalid syntax (line 1)"]),
         ({"mine.py": "x = 1\n\nraise ValueError('a\\nb')\n"}, "mine.py:Rule", ["ValueError: a b", "line 3"]),
         ({"mine.py": "class Other: pass\n"}, "mine.py:Rule", ["has no class Rule", "grokscope.Task"]),
         ({"mine.py": TASK.format(body=GOOD_EXAMPLES)}, "mine.py:Rul", ["has no class Rul", "did you mean 'Rule'"]),
-        ({"mine.py": "class Rule: pass\n"}, "mine.py:Rule", ["must be a subclass of grokscope.Task"]),
+        (
+            {"mine.py": "class Rule: pass\n"},
+            "mine.py:Rule",
+            ["must be a subclass of grokscope.Task, and is one of object"],
+        ),
         ({"mine.py": "Rule = 3\n"}, "mine.py:Rule", ["must be a subclass of grokscope.Task", "int"]),
         (
             {"mine.py": "import grokscope as gs\nclass Rule(gs.Task):\n    size: int = 3\n"},
             "mine.py:Rule",
             ["mine.py:Rule lacks examples()", "grokscope.Task"],
+        ),
+        (
+            {"mine.py": TASK.format(body=GOOD_EXAMPLES).replace(": int = 6", ": int")},
+            "mine.py:Rule",
+            ["mine.py:Rule: the field size needs a default, as in `size: int = 1`"],
+        ),
+        (
+            {"mine.py": TASK.format(body=GOOD_EXAMPLES).replace(": int = 6", " = 6")},
+            "mine.py:Rule",
+            ["mine.py does not import: `size = 6` has no type: write it, as in `x: int = 1` (line 5)"],
         ),
     ],
 )
@@ -108,6 +122,39 @@ def test_a_class_in_no_file_says_what_to_do() -> None:
 
     with pytest.raises(ExtensionError, match="save it to a file"):
         Rule()
+
+
+@pytest.mark.parametrize("family", [gs.Task, gs.Network, gs.Optimizer, gs.Corruption, gs.Measurement])
+def test_a_class_without_its_methods_is_refused_in_python_too(family: type) -> None:
+    with pytest.raises(ExtensionError) as error:
+        type("Mine", (family,), {})()
+    one_line(error, "Mine lacks ", f"which every subclass of grokscope.{family.__name__} has")
+
+
+def test_a_regulariser_that_does_nothing_is_refused(write: Write) -> None:
+    write("mine.py", "import grokscope as gs\nclass Mine(gs.Regularizer):\n    strength: float = 1.0\n")
+    with pytest.raises(ExtensionError) as error:
+        gs.RunSpec().updated({"regularizer.kind": "mine.py:Mine"})
+    one_line(error, "Mine does nothing", "example_losses() or penalty()")
+
+
+def test_an_error_names_the_line_of_the_users_file_that_it_came_through(write: Write) -> None:
+    write("mine.py", TASK.format(body="return {}[self.size]"))
+    with pytest.raises(ExtensionError) as error:
+        gs.RunSpec().updated({"task.kind": "mine.py:Rule"})
+    one_line(error, "mine.py:Rule", "KeyError: 6 (mine.py, line 9)")
+    write("mine.py", TASK.format(body="return gs.Examples(np.zeros((3, 2), int), np.arange(3), classes=2)"))
+    with pytest.raises(ExtensionError) as error:
+        gs.RunSpec().updated({"task.kind": "mine.py:Rule"})
+    one_line(error, "labels must lie in 0 … 1; these go from 0 to 2 (mine.py, line 9)")
+
+
+def test_long_objects_have_a_short_repr() -> None:
+    assert repr(gs.RunSpec().updated({"task.modulus": 7}).dataset()) == (
+        "<Dataset add mod 7: 24 training examples, 8 of them corrupted, and 25 test examples, 7 labels>"
+    )
+    assert repr(gs.Drawing(None, {"step": [1, 2], "loss": [3, 4]}, "fig01")) == "<Drawing fig01: 2 rows of step, loss>"  # type: ignore[arg-type]
+    assert repr(gs.Findings()) == "<Findings: none>"
 
 
 # ---- identity ------------------------------------------------------------------------------------------------------
@@ -404,8 +451,8 @@ class Mine(gs.Measurement):
     [
         ("'rank'", "return {}", ["columns must be a tuple of names", "'rank'"]),
         ("('test_accuracy',)", "return {'test_accuracy': 1.0}", ["there is a column 'test_accuracy' already"]),
-        ("('rank',)", "return {'rnk': 1.0}", ["must give rank", "rnk"]),
-        ("('rank',)", "return 1.0", ["must give rank", "float"]),
+        ("('rank',)", "return {'rnk': 1.0}", ["must give a dict with rank", "rnk"]),
+        ("('rank',)", "return 1.0", ["must give a dict with rank", "float"]),
         ("('rank',)", "return {'rank': 'high'}", ["must give numbers", "rank = 'high'"]),
         ("('values',)", "return {'values': 1.0}", ["cannot be called 'values'"]),
     ],

@@ -27,7 +27,8 @@ from grokscope.cli.status import status
 from grokscope.cli.store import store
 from grokscope.cli.sweep import sweep
 from grokscope.cli.train import train
-from grokscope.errors import FailedRunsError, GrokscopeError, in_one_line
+from grokscope.errors import FailedRunsError, GrokscopeError, SpecError, in_one_line
+from grokscope.extension import explained, place_in_own_code
 
 app = typer.Typer(
     name="grokscope",
@@ -73,12 +74,9 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: f"grokscope: {message}\n"
     try:
         status = app(standalone_mode=False)
-    except (GrokscopeError, typer.TyperException) as error:
+    except (SpecError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         typer.echo(f"grokscope: {in_one_line(message)}", err=True)
-        sys.exit(1 if isinstance(error, FailedRunsError) else 2)
-    except (OSError, UnicodeEncodeError) as error:  # such as a name that no file can have, or that is no text
-        typer.echo(f"grokscope: {in_one_line(str(error))}", err=True)
         sys.exit(2)
     except MemoryError:
         typer.echo("grokscope: there is not enough memory for a run of this size", err=True)
@@ -86,6 +84,15 @@ def main() -> None:
     except typer.Abort:
         typer.echo("grokscope: stopped", err=True)
         sys.exit(130)
+    except Exception as error:
+        # An OSError may be a name that no file can have, and the next one a name that is no text.
+        if not isinstance(error, GrokscopeError | OSError | UnicodeEncodeError) and not place_in_own_code(error):
+            raise  # a mistake of ours, which its traceback tells us about
+        typer.echo(f"grokscope: {in_one_line(explained(error))}", err=True)
+        sys.exit(1 if isinstance(error, FailedRunsError) else 2)
     if status == 130:
-        typer.echo("grokscope: stopped; nothing of the unfinished work was stored", err=True)
+        typer.echo(
+            "grokscope: stopped; nothing of the unfinished work was stored, and the same command starts it again",
+            err=True,
+        )
     sys.exit(status)

@@ -39,7 +39,7 @@ def claims(
         list[str] | None,
         typer.Option("--only", metavar="ID,…", help="Claims by name, or all claims of a figure or file. Repeatable."),
     ] = None,
-    scale: ScaleOption = "quick",
+    scale: ScaleOption = None,
     grid: GridOption = None,
     seeds: SeedsOption = None,
     refine: RefineOption = False,

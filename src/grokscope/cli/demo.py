@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grokscope.cli.gathering import ending_when_stopped
-from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, EngineOption, StoreOption, note, store_flag
 from grokscope.errors import FailedRunsError
 from grokscope.experiments.evidence import missing_networks
 from grokscope.experiments.gathering import Work, gather
@@ -41,7 +41,9 @@ def demo(
     with ending_when_stopped():
         opened = gather(Work((), (), specs, (), Amount("paper"), running, store))
     if failed := missing_networks(opened, specs):
-        raise FailedRunsError(f"{len(failed)} of the networks could not be trained: `grokscope status` has the details")
+        raise FailedRunsError(
+            f"{len(failed)} of the networks could not be trained: `grokscope status{store_flag(store)}` has the details"
+        )
     ordered = [opened.load(spec.run_id) for spec in specs]
     Console().print(_table(ordered))
     typer.echo(f"Figure: {save_figure(fig01.picture(ordered), out)}")

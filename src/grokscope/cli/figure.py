@@ -74,7 +74,7 @@ def figure(
         list[str],
         typer.Argument(metavar="NAME...", help="Such as fig01 or table2, or a file of your own.", show_default=False),
     ],
-    scale: ScaleOption = "quick",
+    scale: ScaleOption = None,
     grid: GridOption = None,
     seeds: SeedsOption = None,
     refine: RefineOption = False,
@@ -110,7 +110,7 @@ def reproduce(
     what: Annotated[
         list[str], typer.Argument(metavar="all|NAME...", help="all, or names of figures.", show_default=False)
     ],
-    scale: ScaleOption = "quick",
+    scale: ScaleOption = None,
     grid: GridOption = None,
     seeds: SeedsOption = None,
     refine: RefineOption = False,

@@ -16,12 +16,13 @@ from grokscope.sweeps.running import Running, sweep_engine
 
 _HOW_MUCH = "How much"
 ScaleOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--scale",
         help="quick (coarse grids of smaller networks, one seed), mixed (quick, but single networks have the paper's "
         "size), paper (its grids, steps and seeds), best (the largest scale that is complete in the store, or quick), "
         "or tiny (a toy, to try the commands).",
+        show_default="quick; a file of your own is trained as it is written",
         rich_help_panel=_HOW_MUCH,
     ),
 ]

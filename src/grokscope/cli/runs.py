@@ -10,8 +10,10 @@ from rich.table import Column, Table
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
+from grokscope.extension import short_name
 from grokscope.outputs import write_file
 from grokscope.result import RunResult
+from grokscope.spec import RunSpec
 from grokscope.store import Store, StoredRun
 from grokscope.store.contents import pack_run
 from grokscope.tables import csv_text
@@ -61,8 +63,11 @@ def list_runs(
         "test",
         box=None,
     )
-    for run in stored:
-        table.add_row(*_cells(run))
+    others = [_what_else(run) for run in stored]
+    if any(others):
+        table.add_column("what else")
+    for run, other in zip(stored, others, strict=True):
+        table.add_row(*_cells(run), *([other] if any(others) else []))
     Console(width=None if Console().is_terminal else 160).print(table)
     shown = (
         f"The newest {len(stored)} of {found:,} runs; --limit 0 shows all" if len(stored) < found else f"{found} runs"
@@ -159,6 +164,14 @@ def _cells(run: StoredRun) -> list[str]:
             for part in ("train", "test")
         ),
     ]
+
+
+def _what_else(run: StoredRun) -> str:
+    """What tells it from runs that are alike in all that every run has: wrong labels, regulariser and measurements."""
+    spec, default = run.spec, RunSpec()
+    parts = [] if spec.task.corruption_kind == default.task.corruption_kind else [short_name(spec.task.corruption_kind)]
+    parts += [spec.regularizer.describe()] if spec.regularizer.acts else []
+    return "; ".join([*parts, *map(short_name, spec.training.measurements)])
 
 
 def _exported(result: RunResult, stored: StoredRun, out: Path) -> bytes:

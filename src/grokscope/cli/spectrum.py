@@ -20,6 +20,7 @@ from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, places_from_text, print_json
 from grokscope.engines import initial_state
 from grokscope.measure import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
+from grokscope.measure.spectra.array_names import where_vectors_lie
 from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.result import RunResult, row_to_dict
@@ -108,7 +109,9 @@ def _words(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None) -
         return lines
     groups = _groups(waves)
     if len(waves.vectors) > 1:
-        names = " and ".join(", ".join(waves.vectors).upper().rsplit(", ", 1))
+        places = where_vectors_lie(waves.neurons, result.trained_weights())
+        arrays = [places[letter][0] if letter in places else letter for letter in waves.vectors]
+        names = " and ".join(", ".join(arrays).rsplit(", ", 1))
         lines.append(f"Neurons in which {names} have the same strongest wave: {_compared(groups, 'agreement', '.0%')}.")
     reason = why_no_relation(waves)
     if reason:

@@ -123,7 +123,8 @@ def _conclude(sweep: Sweep, *, stopped: bool) -> None:
         note(f"{'Stopped' if stopped else 'Done'}: {standing.missing} of {standing.cells} runs are left to do.")
     if standing.failed:
         note(
-            f"{standing.failed} runs failed: `grokscope status {plan.name}` says why, --retry-failed tries them again."
+            f"{standing.failed} runs failed: `grokscope status {plan.name}{store_flag(sweep.store.path)}` says why, "
+            "--retry-failed tries them again."
         )
     typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{store_flag(sweep.store.path)}")
     if stopped:

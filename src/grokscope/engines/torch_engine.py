@@ -14,7 +14,7 @@ from grokscope.arrays import Int64Array
 from grokscope.engines.batches import BatchOrder
 from grokscope.engines.state import TrainingState
 from grokscope.errors import EngineError, did_you_mean
-from grokscope.extension import ExtensionError, is_reference
+from grokscope.extension import ExtensionError, explained, is_reference
 from grokscope.models import Evaluation, Weights, make_network
 from grokscope.models.module import NetworkModule, check_forward, evaluate, to_numpy
 from grokscope.optimizers import Optimizer
@@ -115,9 +115,8 @@ def update(optimizer: Optimizer, weight: Tensor, gradient: Tensor, moments: dict
     try:
         optimizer.update(weight, gradient, MappingProxyType(moments), step)
     except Exception as error:
-        message = " ".join(f"{type(error).__name__}: {error}".split())
         kept = ", ".join(optimizer.moments) or "none"
-        raise ExtensionError(f"{optimizer.kind}: update() failed (moments: {kept}): {message}") from error
+        raise ExtensionError(f"{optimizer.kind}: update() failed (moments: {kept}): {explained(error)}") from error
 
 
 def check_regularizer(spec: RunSpec, module: NetworkModule, dataset: Dataset) -> None:
@@ -132,8 +131,7 @@ def check_regularizer(spec: RunSpec, module: NetworkModule, dataset: Dataset) ->
         losses = regularizer.example_losses(logits, labels, spec.training.loss)
         penalty = torch.as_tensor(regularizer.penalty(module.named_arrays()))
     except Exception as error:
-        message = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ExtensionError(f"{regularizer.kind} failed on the first two examples: {message}") from error
+        raise ExtensionError(f"{regularizer.kind} failed on the first two examples: {explained(error)}") from error
     if losses.shape != labels.shape or penalty.dim():
         raise ExtensionError(
             f"{regularizer.kind}: example_losses() must give one loss for each example and penalty() one number; "

@@ -25,9 +25,21 @@ def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:
         parts.append("\n".join(["Networks, and what differs from the defaults:", *lines]))
     for plan in needs.diagrams:
         parts.append(_diagram_lines(evidence.diagram(plan)))
+    if experiment.file and needs.reduced(evidence.scale):
+        parts.append(f"Note: {reduction(evidence.scale.name)}")
     parts.append(f"Defaults: {_all_settings(RunSpec())}")
     parts.append(f"Made with: {command}")
     return "\n\n".join(parts) + "\n"
+
+
+def reduction(scale: str) -> str:
+    """What is to be known about a user's figure that a scale has made smaller.
+
+    >>> reduction("tiny")
+    'the scale tiny trains smaller networks or fewer cells than the file says; --scale paper trains what it says.'
+    """
+    less = "smaller networks or fewer cells than the file says"
+    return f"the scale {scale} trains {less}; --scale paper trains what it says."
 
 
 def settings(spec: RunSpec) -> str:

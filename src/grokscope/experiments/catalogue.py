@@ -50,13 +50,24 @@ def experiment_called(name: str) -> Experiment:
     'fig01'
     """
     if is_file(name):
-        return experiment_from(name)
+        return _with_names_of_its_own(experiment_from(name))
     padded = re.sub(r"^fig(\d)$", r"fig0\1", name)
     if padded not in EXPERIMENTS:
         raise UnknownNameError(
             f"there is no figure {name!r}: `grokscope figures list` has them all{did_you_mean(name, EXPERIMENTS)}"
         )
     return EXPERIMENTS[padded]
+
+
+def _with_names_of_its_own(experiment: Experiment) -> Experiment:
+    """A user's figure under a name of ours would be saved over it, and a claim would stand in for it."""
+    taken = [experiment.name] if experiment.name in EXPERIMENTS else []
+    taken += [claim.id for claim in experiment.claims if claim.id in CLAIMS]
+    if taken:
+        raise GrokscopeError(
+            f"{experiment.file}: there is a {taken[0]!r} in grokscope already; call yours something else"
+        )
+    return experiment
 
 
 ALL = "all"

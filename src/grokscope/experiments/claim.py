@@ -92,6 +92,7 @@ class Claim:
     beside: Subjects = ()
     note: str = ""  # what was seen where it does not hold, or what the reader should know
     seen_before: str = ""  # what was known when the bounds were set, or settings that the paper leaves open
+    file: str = ""  # of a user's own
 
     def needs(self, scale: Scale) -> Needs:
         """The runs that its checks look at."""

@@ -80,6 +80,13 @@ class Needs:
         """The diagrams at a scale."""
         return [scale.diagram(plan) for plan in self.diagrams]
 
+    def reduced(self, scale: Scale) -> bool:
+        """Whether the scale changes a network or a diagram; fewer seeds of the same networks are no change."""
+        if any(scale.network(spec).run_id != spec.run_id for spec in self.networks):
+            return True
+        scaled = zip(self.diagrams, self.plans(scale), strict=True)
+        return any((plan.axes, plan.base) != (own.axes, own.base) for plan, own in scaled)
+
 
 def together(wanted: Iterable[tuple[Needs, Scale]]) -> tuple[list[RunSpec], list[Plan]]:
     """All networks and diagrams that are needed, each once."""

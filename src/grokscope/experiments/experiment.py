@@ -37,6 +37,10 @@ class Drawing:
     name: str = ""  # that of its experiment; who draws need not give it
     caption: str = ""  # what is to be seen, the exact settings and the runs; added to what was drawn
 
+    def __repr__(self) -> str:
+        rows = len(next(iter(self.data.values()), ()))
+        return f"<Drawing {self.name or 'without a name'}: {rows} rows of {', '.join(self.data)}>"
+
     def to_pandas(self) -> Any:
         """The numbers as a pandas DataFrame."""
         return data_frame(self.data)

@@ -5,15 +5,14 @@ sum(job.seconds for job in jobs(work))
 store = gather(work)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grokscope.errors import GrokscopeError
-from grokscope.experiments.captions import settings
+from grokscope.experiments.captions import reduction, settings
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.evidence import (
-    Needs,
     best_scale,
     cells_to_run,
     missing_networks,
@@ -25,7 +24,7 @@ from grokscope.experiments.scale import Amount, Scale
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps import Running, run_all
-from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds
+from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds, relative_cost
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_engines
@@ -59,18 +58,26 @@ def plan_work(
     figures: Sequence[Experiment], claims: Sequence[Claim], amount: Amount, running: Running, store: Path
 ) -> Work:
     """Choose a scale for each figure and claim; refuses what cannot be run before anything is written."""
-    scales, opened = amount.scales(), open_if_there(store)
+    opened = open_if_there(store)
 
-    def scale_for(needs: Callable[[Scale], Needs]) -> Scale:
-        return best_scale(needs, scales, opened)
+    def scale_for(wanted: Experiment | Claim) -> Scale:
+        return best_scale(wanted.needs, amount.scales(own=bool(wanted.file)), opened)
 
-    drawn = tuple((experiment, scale_for(experiment.needs)) for experiment in figures)
-    checked = tuple((claim, scale_for(claim.needs)) for claim in claims)
+    drawn = tuple((experiment, scale_for(experiment)) for experiment in figures)
+    checked = tuple((claim, scale_for(claim)) for claim in claims)
     needed = [(experiment.needs(scale), scale) for experiment, scale in drawn]
     needed += [(claim.needs(scale), scale) for claim, scale in checked]
     specs, plans = together(needed)
     check_engines(running, [*specs, *(spec for plan in plans for spec in plan.specs())])
+    _say_what_is_reduced([*drawn, *checked])
     return Work(drawn, checked, tuple(specs), tuple(plans), amount, running, store)
+
+
+def _say_what_is_reduced(wanted: Sequence[tuple[Experiment | Claim, Scale]]) -> None:
+    """A user's file says what to train, so who gets less is told."""
+    reduced = {(each.file, scale.name) for each, scale in wanted if each.file and each.needs(scale).reduced(scale)}
+    for file, scale in sorted(reduced):
+        note(f"{file}: {reduction(scale)}")
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,9 @@ def jobs(work: Work) -> list[Chore]:
         to_do = [spec for spec in missing if spec.run_id not in planned]
         planned.update(spec.run_id for spec in to_do)
         running = work.running
-        seconds = estimated_seconds(to_do, running.engine_used, running.device) / running.processes
-        size = estimated_bytes(to_do, weights=not diagram)
+        possible = [spec for spec in to_do if relative_cost(spec)]
+        seconds = estimated_seconds(possible, running.engine_used, running.device) / running.processes
+        size = estimated_bytes(possible, weights=not diagram)
         return Chore(name, runs, done, len(missing) - len(to_do), len(to_do), seconds, size, diagram)
 
     found = []

@@ -28,4 +28,4 @@ def experiment_from(path: str) -> Experiment:
         raise GrokscopeError(f"{path} must define {_EXPECTED}; its EXPERIMENT is of type {type(found).__name__}")
     if found.draw is None:
         raise GrokscopeError(f"{path} must define {_EXPECTED}; its EXPERIMENT has no draw function")
-    return replace(found, file=path)
+    return replace(found, file=path, claims=tuple(replace(claim, file=path) for claim in found.claims))

@@ -41,7 +41,7 @@ class Reproduction:
 def figure(
     name: str,
     *,
-    scale: str = "quick",
+    scale: str | None = None,
     grid: str | None = None,
     seeds: int | None = None,
     refine: bool = False,
@@ -59,7 +59,8 @@ def figure(
     >>> list(drawing.data)[:3]
     ['width', 'seed', 'rms_error']
 
-    `name` is one of `grokscope figures list`, or a file of your own. With `out`, files are written to that directory.
+    `name` is one of `grokscope figures list`, drawn at the scale "quick", or a file of your own, which is trained as it
+    is written; `scale` says otherwise. With `out`, files are written to that directory.
     """
     from grokscope.experiments.catalogue import experiments_called
 
@@ -74,7 +75,7 @@ def figure(
 def claims(
     names: str | Sequence[str] = (),
     *,
-    scale: str = "quick",
+    scale: str | None = None,
     grid: str | None = None,
     seeds: int | None = None,
     refine: bool = False,
@@ -109,7 +110,7 @@ def claims(
 def reproduce(
     names: str | Sequence[str] = ("all",),
     *,
-    scale: str = "quick",
+    scale: str | None = None,
     grid: str | None = None,
     seeds: int | None = None,
     refine: bool = False,

@@ -186,6 +186,8 @@ SCALES: Mapping[str, Scale] = {scale.name: scale for scale in (TINY, QUICK, MIXE
 
 
 BEST = "best"
+USUAL = QUICK.name  # where no scale is said
+AS_WRITTEN = PAPER.name  # the same for a user's own figure, whose file says what to train
 
 
 def scales_of(name: str, *, grid: str | None = None, seeds: int | None = None) -> list[Scale]:
@@ -215,9 +217,13 @@ def _changed(scale: Scale, grid: str | None, seeds: int | None) -> Scale:
 
 @dataclass(frozen=True)
 class Amount:
-    """How much to run, as a user says it: a scale by name, and what should differ from it."""
+    """How much to run, as a user says it: a scale by name, and what should differ from it.
 
-    scale: str = "quick"
+    >>> [scale.name for own in (False, True) for scale in Amount().scales(own=own)]
+    ['quick', 'paper']
+    """
+
+    scale: str | None = None  # not said: what is usual, and a user's own figure as its file has it
     grid: str | None = None  # such as 5x5
     seeds: int | None = None
     refine: bool = False  # of diagrams run only cells near a boundary, and infer the others
@@ -227,6 +233,6 @@ class Amount:
         """Whether each figure and claim gets the largest scale that is complete in the store."""
         return self.scale == BEST
 
-    def scales(self) -> list[Scale]:
-        """The scales that this can mean, the best first."""
-        return scales_of(self.scale, grid=self.grid, seeds=self.seeds)
+    def scales(self, *, own: bool = False) -> list[Scale]:
+        """The scales that this can mean for the paper's figures or a user's own, the best first."""
+        return scales_of(self.scale or (AS_WRITTEN if own else USUAL), grid=self.grid, seeds=self.seeds)

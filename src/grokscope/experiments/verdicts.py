@@ -38,6 +38,9 @@ class Findings(Sequence[Finding]):
     def __len__(self) -> int:
         return len(self.findings)
 
+    def __repr__(self) -> str:
+        return f"<Findings: {', '.join(f'{finding.claim.id} {finding.verdict}' for finding in self) or 'none'}>"
+
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
 

@@ -18,7 +18,7 @@ from numbers import Real
 from typing import ClassVar
 
 from grokscope.errors import did_you_mean
-from grokscope.extension import ExtensionError, load_class, remember_source
+from grokscope.extension import Complete, ExtensionError, load_class, remember_source
 from grokscope.measure.behaviour import Behaviour, behaviour_from
 from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra
 from grokscope.models import Evaluation, Network, Weights
@@ -48,7 +48,7 @@ class Moment:
         return neuron_spectra(self.network, self.weights, self.dataset.task)
 
 
-class Measurement(ABC):
+class Measurement(Complete, ABC):
     """Some columns of a training curve."""
 
     columns: ClassVar[tuple[str, ...]]
@@ -201,7 +201,9 @@ def _check(measurement: Measurement, found: object) -> None:
     name = type(measurement).__name__
     if not isinstance(found, Mapping) or set(found) != set(measurement.columns):
         came = sorted(found) if isinstance(found, Mapping) else type(found).__name__
-        raise ExtensionError(f"{name}.measure() must give {', '.join(measurement.columns)}, and gave {came}")
+        raise ExtensionError(
+            f"{name}.measure() must give a dict with {', '.join(measurement.columns)}, and gave {came}"
+        )
     for column, value in found.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ExtensionError(f"{name}.measure() must give numbers, and gave {column} = {value!r}")

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from grokscope.arrays import Int64Array
-from grokscope.extension import ExtensionError, is_reference
+from grokscope.extension import ExtensionError, explained, is_reference
 from grokscope.models.evaluation import Evaluation, Loss
 from grokscope.models.mlp import Activation, Norm
 from grokscope.models.network import Network, Neurons
@@ -162,8 +162,9 @@ def check_forward(module: NetworkModule, inputs: Inputs, classes: int) -> None:
     try:
         logits = module.eval()(torch.tensor(inputs[:2], device=next(module.parameters()).device))
     except Exception as error:
-        message = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ExtensionError(f"{network.kind}: forward() failed on the first two examples: {message}") from error
+        raise ExtensionError(
+            f"{network.kind}: forward() failed on the first two examples: {explained(error)}"
+        ) from error
     expected = [min(2, len(inputs)), classes]
     if not isinstance(logits, Tensor) or list(logits.shape) != expected or not logits.is_floating_point():
         came = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__

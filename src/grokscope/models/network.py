@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.errors import GrokscopeError
-from grokscope.extension import ExtensionError
+from grokscope.extension import Complete, ExtensionError
 from grokscope.models.weights import FloatVectors, Weights
 from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks import Inputs, Seeding, Task
@@ -77,7 +77,7 @@ class HiddenLayer(NamedTuple):
     layer_norm: tuple[FloatVectors, FloatVectors] | None = None  # γ and β [N] of a LayerNorm between the two
 
 
-class Network(KindSection):
+class Network(Complete, KindSection):
     """A kind of network with its sizes."""
 
     section: ClassVar[str] = "model"
@@ -125,7 +125,10 @@ class Network(KindSection):
 
     def why_not_prunable(self) -> str | None:
         """Why single neurons cannot be taken out, in words; None if they can."""
-        return f"this network is not one to prune ({self.describe()}): it does not say what its neurons are"
+        return (
+            f"this network is not one to prune ({self.describe()}): it does not say what its neurons are, for which a "
+            "class of yours has input_neurons(), hidden_layer(), and why_not_prunable() that returns None"
+        )
 
     def why_not_ablatable(self) -> str | None:
         """Why its neurons cannot be replaced by waves, in words; None if they can."""

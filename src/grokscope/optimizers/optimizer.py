@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from grokscope.extension import short_name
+from grokscope.extension import Complete, short_name
 from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Optimizer(KindSection):
+class Optimizer(Complete, KindSection):
     """How gradients become steps."""
 
     section: ClassVar[str] = "optimizer"

@@ -12,6 +12,7 @@ from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLACK, BLUE, GREEN, INPUT_COLOR, PINK, VERMILION, YELLOW
 from grokscope.plots.pruning import LOSSES
 from grokscope.plots.runs import draw_accuracies, draw_columns
+from grokscope.plots.saying import say_instead
 from grokscope.result import RunResult
 
 _EVENTS = {  # label, colour, line
@@ -52,9 +53,13 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         for axes in (sizes, periodicity):
             axes.set_xlabel("optimisation step")
         accuracies.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # there is no room among the curves
-        for axes in (losses, sizes):
+        for axes in (losses, sizes) if norms else (losses,):
             axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
-        marks = [line for line in periodicity.get_lines() if line.get_gid() == "event"]
+        if not norms:
+            _empty(sizes, "no norms: the network does not say what its neurons are", above=accuracies)
+        if all(np.isnan(row.mean_ipr) for row in result.curve):
+            _empty(periodicity, "no IPR: the task has no waves, or the network no neurons to measure", above=losses)
+        marks = [line for line in accuracies.get_lines() if line.get_gid() == "event"]
         if marks:
             labels = [_EVENTS[name][0] for name, event in events.events().items() if event.step is not None]
             figure.legend(marks, labels, loc="outside lower center", ncols=len(marks))
@@ -64,7 +69,20 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
 
 def norm_lines(result: RunResult) -> dict[str, tuple[str, str, str]]:
     """The norms that the network has, each with its name, colour and line."""
-    return {column: (name, *_NORM_LINES[column]) for column, name in result.spec.model.norm_curves.items()}
+    return {
+        column: (name, *_NORM_LINES[column])
+        for column, name in result.spec.model.norm_curves.items()
+        if not all(np.isnan(row[column]) for row in result.curve)
+    }
+
+
+def _empty(axes: Axes, words: str, above: Axes) -> None:
+    """A panel without a curve, and so without marks in it; the steps that it would show go to the one above."""
+    for line in axes.get_lines():
+        line.remove()
+    say_instead(axes, words)
+    above.tick_params(labelbottom=True)
+    above.set_xlabel("optimisation step")
 
 
 def _decades(curve: tuple[Row, ...]) -> float:

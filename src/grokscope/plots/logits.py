@@ -74,11 +74,17 @@ def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.
     axes.plot(truth, logits[truth], "o", color=_TRUTH_COLOR, markersize=6, label="true label")
     # Smaller, so that a drawn label that is the true one hides nothing.
     axes.plot(label, logits[label], "o", color=_LABEL_COLOR, markersize=4.5, label="label trained on")
-    shown = ", ".join(f"{value:g}" for value in table.pairs[k][:_SHOWN_POSITIONS])
-    shown += ", …" if len(table.pairs[k]) > _SHOWN_POSITIONS else ""
-    axes.set_title(f"({shown}): true {truth}, trained on {label}", fontsize=9, fontweight="normal")
+    axes.set_title(f"{_name(table, k)}: true {truth}, trained on {label}", fontsize=9, fontweight="normal")
     axes.set_xlabel("label")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _name(table: LogitTable, k: int) -> str:
+    """Tokens as they are; of a vector, whose numbers say nothing, its place in the training set."""
+    if table.pairs.dtype.kind == "f":
+        return f"example {k}"
+    shown = ", ".join(map(str, table.pairs[k][:_SHOWN_POSITIONS]))
+    return f"({shown}{', …' if len(table.pairs[k]) > _SHOWN_POSITIONS else ''})"
 
 
 def _draw_margins(axes: Axes, table: LogitTable) -> None:

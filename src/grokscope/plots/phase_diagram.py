@@ -20,6 +20,7 @@ from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLACK
 from grokscope.sweeps.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
+from grokscope.sweeps.labels import short_field, short_value
 from grokscope.sweeps.plan import Axis
 
 _PANELS_ABREAST = 6
@@ -146,10 +147,12 @@ def _ticks(axis: Axis) -> tuple[list[int], list[str]]:
     """At most five labels: the ends, and evenly spaced ones between."""
     count = min(len(axis), 5)
     places = sorted({round(i * (len(axis) - 1) / max(count - 1, 1)) for i in range(count)})
-    values = [
-        ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in axis.points[i]) for i in places
-    ]
-    return places, values
+    return places, [", ".join(shown_value(path, value) for path, value in axis.at(i).items()) for i in places]
+
+
+def shown_value(path: str, value: object, digits: str = "g") -> str:
+    """A value of a field, for a reader."""
+    return f"{value:{digits}}" if isinstance(value, float) else short_value(path, value)
 
 
 def axis_label(axis: Axis) -> str:
@@ -158,13 +161,14 @@ def axis_label(axis: Axis) -> str:
 
 
 def field_label(path: str) -> str:
-    """A field of a spec, for a reader."""
-    return _FIELD_LABELS.get(path, path.partition(".")[2].replace("_", " "))
+    """A field of a spec, for a reader.
+
+    >>> field_label("model.width"), field_label("task.kind")
+    ('width', 'task')
+    """
+    return _FIELD_LABELS.get(path, short_field(path).replace("_", " "))
 
 
 def panel_title(panel: Panel) -> str:
     """What tells a panel from the others."""
-    return "\n".join(
-        f"{field_label(path)} {f'{value:.4g}' if isinstance(value, float) else value}"
-        for path, value in panel.fields.items()
-    )
+    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in panel.fields.items())

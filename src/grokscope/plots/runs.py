@@ -13,13 +13,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.engines import initial_state
-from grokscope.measure import Row, neuron_spectra
+from grokscope.extension import short_name
+from grokscope.measure import COLUMNS, Row, neuron_spectra
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import ACCURACIES, BAR_EDGE, INPUT_COLOR, OUTPUT_COLOR
+from grokscope.plots.palette import ACCURACIES, BAR_EDGE, BLUE, INPUT_COLOR, OUTPUT_COLOR
+from grokscope.plots.saying import say_instead
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
 _IPR_BINS = 40
+_MOST_OWN_COLUMNS = 4
 _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
 
 
@@ -29,13 +32,16 @@ def draw_runs(
     """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
 
     Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
-    (m, n) is given, its attention.
+    (m, n) is given, its attention. Columns that a user's measurements recorded have a panel each.
     """
     panels: dict[str, Callable[[Axes, RunResult], None]] = {"accuracy": draw_accuracies, "neurons": draw_ipr_histogram}
     if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
         panels["|γ| of the norm"] = draw_norm_scales
     if attention_of is not None:
         panels["attention to m"] = partial(draw_attention, pair=attention_of)
+    own = dict.fromkeys(name for result in results for row in result.curve[:1] for name in row if name not in COLUMNS)
+    for column in list(own)[:_MOST_OWN_COLUMNS]:
+        panels[column] = partial(draw_own_column, column=column)
     return _draw_columns(results, titles, panels)
 
 
@@ -65,7 +71,9 @@ def _draw_columns(
         for row, (label, draw) in enumerate(panels.items()):
             for column, result in enumerate(results):
                 draw(axes[row, column], result)
-            axes[row, 0].set_ylabel(label)
+            first = next((each for each in axes[row] if each.axison), axes[row, 0])  # others have nothing to show
+            first.set_ylabel(label)
+            first.tick_params(labelleft=True)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
             axes[0, column].set_title(f"{_wrapped(title)}\n{result.outcome}")
         handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -113,12 +121,7 @@ def draw_ipr_histogram(
     """
     axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
     if result.neurons is None:
-        axes.annotate(
-            "no network to measure" if result.status == "diverged" else "the task has no waves",
-            (0.5, 0.5),
-            xycoords="axes fraction",
-            ha="center",
-        )
+        say_instead(axes, "no network to measure" if result.status == "diverged" else _why_no_ipr(result))
         return
     dead = result.neurons.dead
     values = {"input": result.neurons.neuron_ipr[~dead]}
@@ -144,6 +147,23 @@ def draw_ipr_histogram(
             axes.legend(loc="upper right")
     if len(values) == 1:  # no legend
         axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def _why_no_ipr(result: RunResult) -> str:
+    """As far as that is known without a user's code."""
+    if result.spec.unresolved:
+        return "no IPR: the task has no waves, or the network no neurons to measure"
+    return "the task has no waves" if result.spec.task.waves() is None else "the network has no neurons with waves"
+
+
+def draw_own_column(axes: Axes, result: RunResult, column: str) -> None:
+    """What a user's measurement recorded, against the step."""
+    known = [(row.step, row[column]) for row in result.curve if column in row and np.isfinite(row[column])]
+    if not known:
+        say_instead(axes, f"{column} was not measured")
+        return
+    axes.plot(*zip(*known, strict=True), color=BLUE, marker="o" if len(known) == 1 else None)
+    axes.set(xscale="log", xlabel="optimisation step")
 
 
 def ipr_limit(values: Iterable[npt.NDArray[np.float64]]) -> float:
@@ -193,13 +213,18 @@ def draw_attention(axes: Axes, result: RunResult, pair: tuple[int, int]) -> None
     axes.legend(loc="upper right")
 
 
+def _unusual_corruption(spec: RunSpec) -> str:
+    kind = spec.task.corruption_kind
+    return "" if kind == RunSpec().task.corruption_kind else f" {short_name(kind)}"
+
+
 def settings_line(result: RunResult) -> str:
     """The settings that differ most between runs, for a title."""
     spec = result.spec
     parts = [
         spec.task.describe(),
         f"α = {spec.task.data_fraction:g}",
-        f"ξ = {spec.task.corruption:g}",
+        f"ξ = {spec.task.corruption:g}{_unusual_corruption(spec)}",
         f"wd = {spec.optimizer.weight_decay:g}",
     ]
     if spec.model.describe() != RunSpec().model.describe():

@@ -11,6 +11,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
+from grokscope.measure.spectra.array_names import where_vectors_lie
 from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.plots.files import STYLE
@@ -159,7 +160,11 @@ def _draw_weights(
     after = waves.neurons.vectors[name]
     first = result.spec.model.input_neurons(before) if before else None
     earlier = first.vectors[name] if first else None
-    what = "Rows of U" if name == "u" else f"Columns of the {waves.layer}"
+    lie = where_vectors_lie(waves.neurons, result.trained_weights())
+    if waves.neurons.what != "neurons":
+        what = f"Columns of the {waves.layer}"
+    else:
+        what = " of ".join(reversed(lie[name])) if name in lie else f"Vectors {name}"
     rows = place.subgridspec(max(1, len(neurons)), 1, hspace=0.05)
     for row, k in enumerate(neurons):
         axes = figure.add_subplot(rows[row])

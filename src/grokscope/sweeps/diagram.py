@@ -102,7 +102,7 @@ class PhaseDiagram:
 
         words = f"<p><b>{escape(self.plan.name)}</b>, {self.describe()}</p>"
         try:
-            return words + inline_image(self.plot())
+            return words + inline_image(self.plot(), f"Phase diagram of the sweep {self.plan.name}")
         except GrokscopeError as error:  # more panels than fit into a picture
             return f"{words}<p>{escape(str(error))}</p>"
 

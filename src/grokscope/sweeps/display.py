@@ -6,7 +6,7 @@ A log has a line for each finished run, but no more than a few a minute once the
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -21,6 +21,7 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
+from grokscope.sweeps.labels import short_field, short_value
 from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, StillWaiting, Waiting
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import SEED, Plan
@@ -140,7 +141,7 @@ class SweepDisplay:
         fields: dict[str, object] = {}
         for axis, index in zip(self._axes.panels, panel, strict=True):
             fields |= self._plan.axes[axis].at(index)
-        return Text(", ".join(f"{path.partition('.')[2]} {value}" for path, value in fields.items()) or self._plan.name)
+        return Text(_in_short(fields) or self._plan.name)
 
     def _panel(self, panel: tuple[int, ...], wide: int) -> Text:
         """Two rows of cells to a line: the upper half of a character has one colour, the lower half another."""
@@ -184,6 +185,8 @@ class SweepDisplay:
         """What is left, from the time that the finished runs took."""
         if self._done == self._todo:
             return "none left"
+        if not self._work_done:  # all of them failed at once
+            return f"{self._todo - self._done} left"
         seconds = (self._work - self._work_done) / self._work_done * (time.monotonic() - self._started)
         return f"{self._todo - self._done} left, about {duration(seconds)}"
 
@@ -204,8 +207,12 @@ def duration(seconds: float) -> str:
 
 def _point(plan: Plan, place: int) -> str:
     """The fields of a cell in short, without the seed if there is only one."""
-    parts = []
+    fields: dict[str, object] = {}
     for axis, index in zip(plan.axes, plan.indices(place), strict=True):
         if len(axis) > 1 or axis.fields != (SEED,):
-            parts += [f"{path.partition('.')[2]} {value}" for path, value in axis.at(index).items()]
-    return ", ".join(parts)
+            fields |= axis.at(index)
+    return _in_short(fields)
+
+
+def _in_short(fields: Mapping[str, object]) -> str:
+    return ", ".join(f"{short_field(path)} {short_value(path, value)}" for path, value in fields.items())

@@ -54,16 +54,24 @@ def estimate_sweep(
             lacking |= set(store.without_weights(cell.run_id for cell in cells if cell.outcome != "failed"))
         left = [spec for run_id, spec in unique.items() if run_id in lacking]
         failed = sum(cell.outcome == "failed" for cell in cells)
-    chosen = left[:limit]
+    chosen = [spec for spec in left[:limit] if relative_cost(spec)]
     seconds = estimated_seconds(chosen, running.engine_used, running.device) / max(running.processes, 1)
     size = estimated_bytes(chosen, weights=running.weights)
     return Estimate(len(unique), len(unique) - len(left) - failed, failed, len(left), seconds, size)
 
 
 def relative_cost(spec: RunSpec) -> float:
-    """Proportional to what a run takes, roughly: its multiplications. For dividing up the time that is left."""
-    rows = spec.training.batch_size or spec.task.training_size
-    return float(spec.training.steps * rows * spec.model.parameter_count(spec.task))
+    """Proportional to what a run takes, roughly: its multiplications. For dividing up the time that is left.
+
+    A run whose user's code fails already here takes nothing: it fails again when it is trained, and is noted then.
+    """
+    try:
+        rows = spec.training.batch_size or spec.task.training_size
+        return float(spec.training.steps * rows * spec.model.parameter_count(spec.task))
+    except Exception:
+        if not spec.code():
+            raise
+        return 0.0
 
 
 def estimated_seconds(specs: Sequence[RunSpec], engine: str, device: str = "cpu") -> float:

@@ -36,6 +36,7 @@ from grokscope.errors import SpecError, StoreError, did_you_mean, quoted
 from grokscope.extension import pinned
 from grokscope.section import FieldInfo, Section, value_from_text
 from grokscope.spec import REFERENCES, SECTIONS, RunSpec
+from grokscope.sweeps.cells import spec_of_cell
 from grokscope.sweeps.formula import Formula
 
 MOST_RUNS = 150_000  # the paper's largest sweep with 100 seeds; planned in seconds, and in less than 500 MB
@@ -184,9 +185,10 @@ class Plan:
                 for path, formula in formulas.items()
             }
             values |= derived
-            yield self.base.with_sections(
-                {name: section(name, tuple(values[path] for path in own)) for name, own in changing.items() if own}
-            )
+            changed = {
+                name: section(name, tuple(values[path] for path in own)) for name, own in changing.items() if own
+            }
+            yield spec_of_cell(self.base, changed)
 
     def field_of(self, path: str) -> FieldInfo:
         """What a field takes: in the kinds of the base, or in one that an axis brings."""

@@ -50,7 +50,8 @@ class Running:
 
 def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
     """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
-    unlike = {(spec.model, spec.task.kind, spec.optimizer.kind, spec.regularizer.kind): spec for spec in specs}
+    usable = (spec for spec in specs if not spec.unresolved)  # the others fail with any engine, each by itself
+    unlike = {(spec.model, spec.task.kind, spec.optimizer.kind, spec.regularizer.kind): spec for spec in usable}
     for spec in unlike.values():
         resolve_engine(running.engine_used, running.device, spec)
 

@@ -14,6 +14,7 @@ from itertools import groupby
 
 from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import StoreError, in_one_line
+from grokscope.extension import explained
 from grokscope.measure import NeuronSpectra, Row
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
@@ -129,7 +130,7 @@ class Worker:
         return group.results()
 
     def _failed(self, index: int, spec: RunSpec, error: Exception) -> Finished | Failed:
-        reason = in_one_line(f"{type(error).__name__}: {error}".removesuffix(": "))
+        reason = in_one_line(explained(error))
         self._store.save_failure(spec, reason, "".join(traceback.format_exception(error)))
         return self._answered(Failed(index, reason))
 

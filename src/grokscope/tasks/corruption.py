@@ -10,11 +10,11 @@ A label depends on its example alone, so it is the same at every α and ξ.
 from abc import ABC, abstractmethod
 
 from grokscope.arrays import Int64Array
-from grokscope.extension import is_reference, load_class, remember_source
+from grokscope.extension import Complete, is_reference, load_class, remember_source
 from grokscope.randomness import Stream, integers
 
 
-class Corruption(ABC):
+class Corruption(Complete, ABC):
     """A way to draw wrong labels."""
 
     def __init_subclass__(cls) -> None:

@@ -76,6 +76,13 @@ class Dataset:
     train_examples: Int64Array  # [n_train]  names in the random streams
     test_examples: Int64Array  # [n_test]
 
+    def __repr__(self) -> str:
+        wrong = int(self.corrupted.sum())
+        return (
+            f"<Dataset {self.task.describe()}: {len(self.train_labels)} training examples, {wrong} of them corrupted, "
+            f"and {len(self.test_labels)} test examples, {self.classes} labels>"
+        )
+
     def __post_init__(self) -> None:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):

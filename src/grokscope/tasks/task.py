@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from grokscope.arrays import BoolArray, Int64Array
 from grokscope.errors import GrokscopeError, did_you_mean
-from grokscope.extension import ExtensionError, is_reference, named, pinned
+from grokscope.extension import Complete, ExtensionError, explained, is_reference, named, pinned
 from grokscope.randomness import Stream, permutation
 from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks.corruption import CORRUPTIONS, Corruption, corruption_called
@@ -54,7 +54,7 @@ def _corruption_kind(value: object) -> object:
     return pinned(value) if is_reference(value) else value.replace("_", "-")
 
 
-class Task(KindSection):
+class Task(Complete, KindSection):
     """A rule to learn, how much of it is shown, and how much of that is wrong."""
 
     section: ClassVar[str] = "task"
@@ -84,7 +84,9 @@ class Task(KindSection):
 
     def why_no_waves(self) -> str:
         """Why there is no spectrum, in words."""
-        return f"there is no spectrum for {self.describe()}: the task has no waves"
+        return (
+            f"there is no spectrum for {self.describe()}: the task has no waves, which waves() of its class would give"
+        )
 
     def why_no_reference(self) -> str | None:
         """Why it has no split and labels of the authors', in words; None if it has."""
@@ -206,8 +208,12 @@ class Task(KindSection):
 def _examples_of(task: Task) -> Examples:
     try:
         examples = task.examples()
-    except GrokscopeError as error:
-        raise error if isinstance(error, ExtensionError) else ExtensionError(f"{task.kind}: {error}") from None
+    except ExtensionError:
+        raise
+    except Exception as error:
+        if not is_reference(task.kind):
+            raise
+        raise ExtensionError(f"{task.kind}: {explained(error)}") from error
     if not isinstance(examples, Examples):
         raise ExtensionError(
             f"{task.kind}: examples() must return grokscope.Examples, and returned {type(examples).__name__}"

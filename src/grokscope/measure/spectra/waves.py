@@ -168,8 +168,13 @@ def why_no_relation(waves: NeuronWaves) -> str | None:
         return f"a dimension of the {waves.layer} has one vector, so there are no phases to compare"
     if "w" not in letters:
         return "W belongs to the neurons of another layer, so there is no φ_w to compare with φ_u and φ_v"
-    if not {"u", "v"} <= letters:
+    if letters == {"w"}:
         return "U and V belong to the neurons of another layer, so there is nothing to compare φ_w with"
+    if not {"u", "v"} <= letters:
+        others = [name for name in waves.vectors if name != "w"]
+        if len(others) != 2:
+            return f"it is one of two positions and the label, and the task has {len(others)}: {', '.join(others)}"
+        return f"it is one of the vectors u, v and w, and the network calls its own {', '.join(others)}"
     return waves.waves.why_no_relation if waves.waves.second_phase is None else None
 
 
@@ -177,8 +182,16 @@ def neuron_waves(network: Network, weights: Weights, task: Task) -> NeuronWaves:
     """The waves of every neuron at the input of a network: those of `neuron_spectra`."""
     neurons, waves = network.input_neurons(weights), waves_of(task)
     spectra = neuron_spectra(network, weights, task)
-    if neurons is None or spectra is None:
-        raise GrokscopeError(f"there is no spectrum to show: {network.describe()} does not say what its neurons are")
+    if neurons is None:
+        raise GrokscopeError(
+            f"there is no spectrum to show: {network.describe()} does not say what its neurons are, for which a class "
+            "of yours has input_neurons()"
+        )
+    if spectra is None:
+        sizes = ", ".join(f"{name} {vectors.shape[1]}" for name, vectors in neurons.vectors.items())
+        raise GrokscopeError(
+            f"there is no spectrum to show: waves run over tokens and labels alike, and there are not as many ({sizes})"
+        )
     return _waves(neurons, spectra, waves)
 
 
