@@ -17,7 +17,7 @@ from grokscope.store.files import read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
 from grokscope.store.records import RECORD, StoredRun, record_of, run_of_row
 from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
-from grokscope.store.where import SPEC, Condition, fields_of_users_own, where_clause
+from grokscope.store.where import SOUND_SPEC, SPEC, Condition, fields_of_users_own, where_clause
 
 SOUND = f"(outcome_seal IS {OUTCOME_SEAL} AND row_seal IS {ROW_SEAL})"
 _COLUMNS = f"{', '.join(RECORD)}, file, checksum, {SOUND}"
@@ -120,21 +120,27 @@ class Runs(OpenStore):
 
     def search(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
         """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
-        clause, values = where_clause(where)
         self._check_known(where)
-        with self._reading():
-            found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
-            run_ids = [run_id for (run_id,) in found]
+        try:
+            run_ids = self._ids_where(where, SPEC)
+        except StoreError:
+            run_ids = self._ids_where(where, SOUND_SPEC)
         chosen = run_ids if limit is None else run_ids[-limit:]
         newest = "WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY finished_at, run_id"
         runs = self._select(newest, json.dumps(chosen))
         return len(run_ids) - len(chosen) + len(runs), runs
 
+    def _ids_where(self, where: Sequence[str | Condition], spec: str) -> list[str]:
+        clause, values = where_clause(where, spec)
+        with self._reading():
+            found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
+            return [run_id for (run_id,) in found]
+
     def _check_known(self, where: Sequence[str | Condition]) -> None:
         """Refuse a condition on a field of a user's own that no run here has: it is misspelt."""
         for field in fields_of_users_own(where):
             with self._reading():
-                query = f"SELECT 1 FROM runs WHERE json_extract({SPEC}, ?) IS NOT NULL LIMIT 1"
+                query = f"SELECT 1 FROM runs WHERE json_extract({SOUND_SPEC}, ?) IS NOT NULL LIMIT 1"
                 known = self._index.execute(query, (f"$.{field}",)).fetchone()
             if not known:
                 raise SpecError(
