@@ -50,7 +50,7 @@ class Packed(NamedTuple):
 
 def pack(arrays: Arrays, run_id: str, record: Mapping[str, Any]) -> Packed:
     """A file."""
-    metadata = {"run_id": run_id, "record": json.dumps(record)}
+    metadata = {"run_id": run_id, "record": json.dumps(record), "order": json.dumps(list(arrays))}
     checksum = _checksum(metadata, arrays)
     return Packed(safetensors.numpy.save(arrays, metadata | {"checksum": checksum}), checksum)
 
@@ -60,8 +60,12 @@ def unpack(content: bytes) -> Content:
     try:
         loaded = safetensors.numpy.load(content)  # in any order
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        arrays = {name: loaded[name] for name in sorted(loaded, key=lambda name: header[name]["data_offsets"])}
         metadata = header.get("__metadata__") or {}
+        order = json.loads(metadata.get("order", "null"))  # which a sum over arrays depends on, in its last bits
+        names = sorted(loaded, key=lambda name: header[name]["data_offsets"]) if order is None else order
+        if set(names) != set(loaded):
+            raise Damaged("it has other arrays than were written")
+        arrays = {name: loaded[name] for name in names}
         checksum = metadata.pop("checksum", None)
         if checksum is not None and checksum != _checksum(metadata, arrays):
             raise Damaged("its content does not match its checksum")
