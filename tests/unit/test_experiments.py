@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from tests.synthetic import fill
 
-from grokscope.experiments.captions import caption
+from grokscope.experiments.captions import caption, settings
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Verdict, examine
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.scale import SCALES, TINY, Scale
+from grokscope.spec import RunSpec
 
 AVAILABLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
 
@@ -71,3 +72,18 @@ def test_the_halves_of_figure_3_share_its_claims_between_them() -> None:
     assert (*weight_decay.claims, *dropout.claims) == whole.claims
     for half in (weight_decay, dropout):
         assert all(claim.needs(TINY) == half.needs(TINY) for claim in half.claims)
+
+
+def test_captions_have_all_fields_of_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gentle.py").write_text(
+        "import grokscope as gs\n"
+        "class Gentle(gs.Optimizer):\n"
+        "    learning_rate: float = 1e-4\n"
+        "    def update(self, weight, gradient, moments, step): weight.sub_(self.learning_rate * gradient)\n"
+    )
+    spec = RunSpec().updated({"optimizer.kind": "gentle.py:Gentle"})
+    assert "optimizer.learning_rate = 0.0001" in settings(spec)
+    assert "Gentle" in settings(spec, short=True)
+    assert "@" not in settings(spec, short=True)
+    assert settings(RunSpec()) == "the default setting"

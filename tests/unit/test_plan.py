@@ -283,3 +283,11 @@ def test_grids_that_do_not_fit(tmp_path: Path) -> None:
         SWEEPS["fig3a"].with_grid("17x20")
     with pytest.raises(SpecError, match=r"mine has no task\.data_fraction"):
         plan_from('[axes]\n"task.corruption" = [0]', tmp_path).with_grid("1x1")
+
+
+def test_a_plan_that_is_made_like_a_sweep_says_how_plans_are_made() -> None:
+    axes: Any = {"task.corruption": [0, 0.2]}
+    with pytest.raises(SpecError, match=r"Plan\.over"):
+        Plan("mine", RunSpec(), axes)
+    with pytest.raises(SpecError, match=r"Plan\.over"):
+        Plan(axes)

@@ -4,6 +4,7 @@ from textwrap import fill
 
 from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.experiment import Experiment
+from grokscope.extension import is_reference
 from grokscope.spec import RunSpec
 from grokscope.sweeps.diagram import PhaseDiagram
 
@@ -42,17 +43,29 @@ def reduction(scale: str) -> str:
     return f"the scale {scale} trains {less}; --scale paper trains what it says."
 
 
-def settings(spec: RunSpec) -> str:
-    """The fields that differ from their defaults."""
-    return _fields(spec.model_dump(mode="json", exclude_defaults=True)) or "the default setting"
+def settings(spec: RunSpec, *, short: bool = False) -> str:
+    """The fields that differ from their defaults; of a user's own class all, since its defaults stand nowhere else.
+
+    In short, a user's class describes itself, without its file and its source.
+    """
+    parts = []
+    for name in type(spec).model_fields:
+        section = getattr(spec, name)
+        own = is_reference(getattr(section, "kind", ""))
+        if own and short:
+            parts.append(section.describe())
+        else:
+            parts += _fields(name, section.model_dump(mode="json", exclude_defaults=not own))
+    return ", ".join(parts) or "the default setting"
 
 
 def _all_settings(spec: RunSpec) -> str:
-    return _fields(spec.model_dump(mode="json", exclude_none=True))
+    content = spec.model_dump(mode="json", exclude_none=True)
+    return ", ".join(field for name, fields in content.items() for field in _fields(name, fields))
 
 
-def _fields(content: dict[str, dict[str, object]]) -> str:
-    return ", ".join(f"{section}.{name} = {value}" for section, part in content.items() for name, value in part.items())
+def _fields(section: str, fields: dict[str, object]) -> list[str]:
+    return [f"{section}.{name} = {value}" for name, value in fields.items()]
 
 
 def _diagram_lines(diagram: PhaseDiagram) -> str:

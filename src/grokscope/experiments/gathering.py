@@ -167,7 +167,7 @@ def _run_networks(specs: Sequence[RunSpec], store: Store, running: Running) -> N
     from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
 
     note(f"Training {len(specs)} network{'' if len(specs) == 1 else 's'}")
-    names = [f"{spec.run_id[:6]} {settings(spec)}" for spec in specs]
+    names = [f"{spec.run_id[:6]} {settings(spec, short=True)}" for spec in specs]
     with stop_on_request() as should_stop, RunsProgress(list(specs), names) as progress:
         for event in run_all(specs, store.path, replace(running, weights=True), should_stop=should_stop):
             progress.show(event)

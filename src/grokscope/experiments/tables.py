@@ -11,12 +11,13 @@ _MEASURED = list(COLUMNS)
 
 
 def curves(results: Mapping[str, RunResult]) -> Table:
-    """Every row of every curve, with the name and the id of its network."""
+    """Every row of every curve, with the name and the id of its network; what a network did not measure is missing."""
     rows = [(name, result.run_id, row) for name, result in results.items() for row in result.curve]
+    columns = dict.fromkeys([*_MEASURED, *(column for _, _, row in rows for column in row)])
     return {
         "network": [name for name, _, _ in rows],
         "run_id": [run_id for _, run_id, _ in rows],
-        **{column: [getattr(row, column) for _, _, row in rows] for column in _MEASURED},
+        **{column: [row.get(column, math.nan) for _, _, row in rows] for column in columns},
     }
 
 

@@ -106,6 +106,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse what expands to no runs, to too many, or to contradictions."""
+        if not isinstance(self.name, str) or not all(isinstance(axis, Axis) for axis in self.axes):
+            raise SpecError(
+                "a Plan has a name and a tuple of Axis; Plan.over({field: values}, base=…) makes one of a dict"
+            )
         if not re.fullmatch(r"\w[\w.+-]*", self.name):
             raise SpecError(
                 f"a sweep cannot be called {quoted(self.name)}: a name has letters, digits, and _ . + - between"
