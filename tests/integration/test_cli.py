@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import safetensors.numpy
+from tests.integration.processes import grokscope as look
 
 from grokscope.cli import main
 
@@ -112,18 +113,18 @@ def test_flags_of_other_networks(tmp_path: Path) -> None:
         "layers": 2, "tie_weights": True, "scaling": "sqrt-d",
     }  # fmt: skip
     assert result["spec"]["optimizer"]["decay_embeddings"] is False
-    shown = grokscope("show", result["run_id"], "--attention", "3,10", "--out", "it.png", cwd=tmp_path)
+    shown = look("show", result["run_id"], "--attention", "3,10", "--out", "it.png", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert (tmp_path / "it.png").stat().st_size > 5000
-    assert "2-layer transformer 16, 2 heads, tied" in grokscope("runs", "list", cwd=tmp_path).stdout
+    assert "2-layer transformer 16, 2 heads, tied" in look("runs", "list", cwd=tmp_path).stdout
     for pair, message in (("3", "must be a pair such as 3,58"), ("3,11", "m and n are 0 … 10"), ("-1,2", "0 … 10")):
-        refused = grokscope("show", result["run_id"], "--attention", pair, cwd=tmp_path)
+        refused = look("show", result["run_id"], "--attention", pair, cwd=tmp_path, check=False)
         assert refused.returncode == 2
         assert message in refused.stderr
 
     deep = train(tmp_path, "--depth", "3", "--parameterization", "lazy")
     assert deep["spec"]["model"]["activation"] == "relu"  # type: ignore[index]
-    refused = grokscope("show", str(deep["run_id"]), "--attention", "3,10", cwd=tmp_path)
+    refused = look("show", str(deep["run_id"]), "--attention", "3,10", cwd=tmp_path, check=False)
     assert refused.returncode == 2
     assert "has no attention: model.kind = 'mlp'" in refused.stderr
 

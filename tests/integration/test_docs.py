@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.integration.processes import grokscope
+from tests.integration.processes import grokscope, here
 
 from grokscope import RunSpec, Store
 from grokscope.sweeps.plan import Plan
@@ -54,8 +54,9 @@ def test_the_page_on_your_own_code_does_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "figure.py").write_text(figure, encoding="utf-8")
     small = ["--steps", "20", "--store", "runs"]
     for arguments in (command.split()[1:] + small, ["train", "--spec", "my.toml", *small]):
-        grokscope(*arguments, cwd=tmp_path)
-    grokscope("train", "--model", "gated.py:Gated", "--modulus", "11", *small, "--save-weights", cwd=tmp_path)
+        assert here(tuple(arguments), tmp_path).returncode == 0
+    gated = ("train", "--model", "gated.py:Gated", "--modulus", "11", "--save-weights", *small)
+    assert here(gated, tmp_path).returncode == 0
     (stored,) = Store(tmp_path / "runs").runs(where=["model.kind=gated.py:Gated"])
     grokscope("prune", stored.run_id, "--store", "runs", cwd=tmp_path)
     grokscope("figure", "figure.py", "--scale", "tiny", "--store", "runs", cwd=tmp_path)

@@ -38,7 +38,7 @@ def test_without_corruption_it_groks_within_84_steps() -> None:
 @pytest.mark.parametrize(
     ("decay", "steps", "train", "test", "phase"),
     [
-        (0.0, 1000, 0.978, 0.983, "coexistence"),
+        pytest.param(0.0, 1000, 0.978, 0.983, "coexistence", marks=pytest.mark.verify),
         (5.0, 500, 0.786, 1.0, "partial_inversion"),
         (15.0, 500, 0.654, 1.0, "full_inversion"),
     ],
