@@ -179,3 +179,11 @@ def test_pruning_works_on_a_copy_and_lowers_accuracy_in_the_end() -> None:
     assert few.test_accuracy == 1
     assert few.dead_neurons == 50
     assert everything.test_accuracy < 0.02
+
+
+def test_the_vectors_of_a_neuron_do_not_depend_on_the_order_of_the_arrays() -> None:
+    model = ModelSpec(width=8)
+    weights = initial_weights(model, modulus=11)
+    neurons = model.input_neurons(dict(reversed(weights.items())))
+    assert neurons is not None
+    assert list(neurons.vectors) == ["u", "v", "w"]

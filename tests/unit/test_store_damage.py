@@ -610,3 +610,7 @@ def test_what_a_file_says_of_its_run_is_plain(store: gs.Store, specs: list[gs.Ru
     record = json.loads(header["__metadata__"]["record"])
     assert record["spec"]["task"]["modulus"] == 11
     assert record["run_id"] == specs[0].run_id == header["__metadata__"]["run_id"]
+
+
+def test_arrays_come_back_in_one_order(store: gs.Store, specs: list[gs.RunSpec]) -> None:
+    assert {tuple(store.load(specs[0].run_id).trained_weights()) for _ in range(20)} == {("U", "V", "W")}

@@ -161,7 +161,8 @@ class MLP(Network):
 
     def input_neurons(self, weights: Weights) -> Neurons | None:
         """Rows of U and V and, with two layers, columns of W."""
-        own = {name.lower(): array for name, array in weights.items() if name.startswith(("U", "V"))}
+        names = sorted((name for name in weights if name.startswith(("U", "V"))), key=lambda name: (len(name), name))
+        own = {name.lower(): weights[name] for name in names}  # U and V, or U1 … U12: whatever order they came in
         scale = weights.get(f"{norm_prefix(1)}_scale")
         if self.depth == 2:
             return Neurons("hidden", own | {"w": weights["W"].T}, scale)

@@ -58,8 +58,9 @@ def pack(arrays: Arrays, run_id: str, record: Mapping[str, Any]) -> Packed:
 def unpack(content: bytes) -> Content:
     """The inverse of `pack`, also for files of older releases."""
     try:
-        arrays = safetensors.numpy.load(content)
+        loaded = safetensors.numpy.load(content)  # in any order
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        arrays = {name: loaded[name] for name in sorted(loaded, key=lambda name: header[name]["data_offsets"])}
         metadata = header.get("__metadata__") or {}
         checksum = metadata.pop("checksum", None)
         if checksum is not None and checksum != _checksum(metadata, arrays):
