@@ -15,6 +15,7 @@ from grokscope.store import Store
 
 POLL_SECONDS = 1.0
 MOST_LISTENERS = 32
+_GLANCES = 5  # times in between that it looks whether the server ends
 _SILENCE = 15  # polls without a change after which a comment keeps the connection open
 
 
@@ -24,6 +25,7 @@ class Listeners:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.count = 0
+        self.closing = False  # the server is about to end, and every page would keep it waiting
 
     @property
     def full(self) -> bool:
@@ -36,7 +38,7 @@ class Listeners:
         store: Store | None = None
         try:
             version, silent = -1, 0
-            while not await gone():
+            while not self.closing and not await gone():
                 try:
                     store = store or Store(self._path, create=False)
                     now = store.version()
@@ -48,7 +50,8 @@ class Listeners:
                     yield f'data: {{"version": {version}}}\n\n'
                 elif (silent := silent + 1) % _SILENCE == 0:
                     yield ": nothing new\n\n"
-                await asyncio.sleep(POLL_SECONDS)
+                for _ in range(_GLANCES):
+                    await asyncio.sleep(0 if self.closing else POLL_SECONDS / _GLANCES)
         finally:
             self.count -= 1
             _close(store)

@@ -165,7 +165,6 @@ class VectorView(BaseModel):
 
     name: str
     values: Numbers
-    frequency: list[str]
     amplitude: Numbers
 
 
@@ -174,6 +173,7 @@ class NeuronView(BaseModel):
 
     neuron: int
     ipr: float | None
+    frequency: list[str]  # of every wave
     vectors: list[VectorView]
 
 

@@ -4,6 +4,8 @@ result = network_of(store, "41630c9a5be1d27f")
 network_view(result).pruning.orders[0].test_accuracy
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from grokscope.arrays import FloatArray
@@ -13,6 +15,7 @@ from grokscope.explorer.numbers import numbers, rounded
 from grokscope.explorer.runs import neurons_view
 from grokscope.measure import (
     ORDERS,
+    NeuronWaves,
     audit_labels,
     logits_of,
     measure_logits,
@@ -59,14 +62,26 @@ def neuron_view(result: RunResult, neuron: int) -> m.NeuronView:
     waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
     if not 0 <= neuron < len(waves.neurons):
         raise GrokscopeError(f"there is no neuron {neuron}: they are 0 … {len(waves.neurons) - 1}")
+    return _neuron(waves, neuron, digits=5)
+
+
+def neuron_views(result: RunResult) -> Iterator[m.NeuronView]:
+    """All neurons, with the digits that can be seen; nothing if the task has no waves."""
+    if result.neurons is not None:
+        waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
+        yield from (_neuron(waves, neuron, digits=3) for neuron in range(len(waves.neurons)))
+
+
+def _neuron(waves: NeuronWaves, neuron: int, digits: int) -> m.NeuronView:
     own = waves.neurons.stacked()[:, neuron]  # [V, symbols]
     amplitudes = np.abs(waves.waves.coefficients(own))  # [V, K]
     names = [str(waves.frequency_of(wave)) for wave in range(amplitudes.shape[1])]
     return m.NeuronView(
         neuron=neuron,
         ipr=rounded(float(waves.spectra.neuron_ipr[neuron])),
+        frequency=names,
         vectors=[
-            m.VectorView(name=letter.upper(), values=numbers(vector), frequency=names, amplitude=numbers(amplitude))
+            m.VectorView(name=letter.upper(), values=numbers(vector, digits), amplitude=numbers(amplitude, digits))
             for letter, vector, amplitude in zip(waves.vectors, own, amplitudes, strict=True)
         ],
     )

@@ -37,11 +37,11 @@ def write_report(store: Store, sweeps: Sequence[str], out: Path, *, most_bytes: 
     fixed = len(_html(b""))
     answers = _answers(store, views_of)
     room = _PACKED * (most_bytes - fixed) - len(json.dumps(answers))
-    for path, network in _networks(store, views_of):
+    for network in _networks(store, answers):
         room -= len(json.dumps(network))
         if room < 0:
             break
-        answers[path] = network
+        answers |= network
     content = _html(_packed(answers))
     if len(content) > most_bytes:
         raise GrokscopeError(
@@ -114,14 +114,20 @@ def _listed(view: m.RunView) -> m.RunSummary:
     )
 
 
-def _networks(store: Store, sweeps: Sequence[m.DiagramView]) -> Iterator[tuple[str, Answers]]:
+def _networks(store: Store, answers: Answers) -> Iterator[Answers]:
     """What is known of networks that were kept, in an order that covers every diagram evenly."""
-    run_ids = [run_id for sweep in sweeps for run_id in _run_ids(sweep)]
-    for run_id in (run_ids[place] for place in _spread(len(run_ids))):
-        stored = store.find(run_id)
-        if stored and stored.has_weights and stored.status == "finished" and not stored.spec.code():
-            result = networks.network_of(store, run_id)
-            yield f"/api/runs/{run_id}/network", _plain(networks.network_view(result))
+    kept = [
+        view["run_id"]
+        for path, view in answers.items()
+        if path.startswith("/api/runs/") and view["has_weights"] and view["state"] == "finished"
+        if not view["own_code"]
+    ]
+    for run_id in [kept[place] for place in _spread(len(kept))]:
+        result = networks.network_of(store, run_id)
+        taken_apart = {f"/api/runs/{run_id}/network": _plain(networks.network_view(result))}
+        for neuron in networks.neuron_views(result):
+            taken_apart[f"/api/runs/{run_id}/neurons/{neuron.neuron}"] = _plain(neuron)
+        yield taken_apart
 
 
 def _spread(count: int) -> list[int]:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import uvicorn
@@ -58,7 +59,7 @@ class _Cache:
 def make_app(store_path: Path, *, allow_train: bool = False, token: str | None = None) -> FastAPI:
     """The application on one store. Without `allow_train` nothing can be changed through it."""
     app = FastAPI(title="grokscope explorer", version=version("grokscope"), docs_url=None, redoc_url=None)
-    listeners = Listeners(store_path)
+    listeners = app.state.listeners = Listeners(store_path)
     networks_cache, computing = _Cache(), threading.Semaphore(2)
     grokked: dict[str, float | None] = {}
 
@@ -200,5 +201,19 @@ def _raw(content: bytes) -> Response:
 
 def serve(app: FastAPI, host: str, port: int) -> None:
     """Answer until Ctrl-C."""
-    config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
-    uvicorn.Server(config).run()
+    config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
+    EndingServer(config).run()
+
+
+class EndingServer(uvicorn.Server):
+    """Tells the pages that are listening before it ends; otherwise they would keep it."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Ctrl-C, or a request to end."""
+        self.end()
+        super().handle_exit(sig, frame)
+
+    def end(self) -> None:
+        """End soon."""
+        self.config.app.state.listeners.closing = True  # type: ignore[union-attr]
+        self.should_exit = True

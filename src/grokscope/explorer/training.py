@@ -82,14 +82,14 @@ class Training:
         self.state: State = "waiting"
         self.words = "waits for its turn"
         self.rows: list[Row] = []
-        self.ipr: list[Numbers] = []
+        self.history: list[tuple[int, Numbers]] = []  # steps, and the IPR of all neurons
         self.stopping = threading.Event()
 
     def measured(self, row: Row, spectra: NeuronSpectra | None) -> None:
-        """Keep a row, and the IPR of all neurons. The last is of the row: readers look at lengths first."""
-        if spectra is not None:
-            self.ipr.append(numbers(np.where(spectra.dead, np.nan, spectra.neuron_ipr), 3))
+        """Keep a row, and the IPR of all neurons."""
         self.rows.append(row)
+        if spectra is not None:
+            self.history.append((row.step, numbers(np.where(spectra.dead, np.nan, spectra.neuron_ipr), 3)))
 
     def view(self) -> TrainingView:
         """For the page."""
@@ -155,9 +155,10 @@ class Trainings:
         """The IPR on the way, if the run was trained here."""
         with self._lock:
             training = self._known.get(run_id)
-        if training is None or training.state != "stored" or not training.ipr:
+        if training is None or training.state != "stored" or not training.history:
             return None
-        return HistoryView(steps=[row.step for row in training.rows], ipr=training.ipr)
+        steps, ipr = zip(*training.history, strict=True)
+        return HistoryView(steps=list(steps), ipr=list(ipr))
 
     def _find(self, run_id: str) -> Training:
         with self._lock:
@@ -185,8 +186,13 @@ class Trainings:
                 raise GrokscopeError(f"run {run_id} is being trained by {store.holder(run_id) or 'another process'}")
             training.state, training.words = "training", "is being trained"
             try:
+                start = store.load_checkpoint(training.spec)
+                training.rows += start.curve if start else ()
                 result = execute(
-                    training.spec, on_measurement=training.measured, on_pause=self._keeping(store, training)
+                    training.spec,
+                    start=start,
+                    on_measurement=training.measured,
+                    on_pause=self._keeping(store, training),
                 )
                 store.save(result, weights=True)
             finally:
@@ -201,6 +207,8 @@ class Trainings:
         def on_pause(checkpoint: Callable[[], Checkpoint]) -> None:
             nonlocal renewed
             if training.stopping.is_set():
+                if store.find(training.spec.run_id) is None:  # a stored run that is trained again needs none
+                    store.save_checkpoint(training.spec.run_id, checkpoint())
                 raise _Stopped
             if time.monotonic() - renewed >= RENEW_SECONDS:
                 store.renew(training.spec.run_id)

@@ -25,12 +25,13 @@ const MARKS = {
   split: { symbol: "circle-open", words: "seeds disagree" },
 };
 
-/** The diagram with its controls and legend. `open(cell, beside)` is called for a chosen cell. */
+/** The diagram with its controls and legend. A chosen cell goes into the address. */
 export class Diagram {
   constructor(view, outcomes) {
     this.outcomes = outcomes;
     this.chart = element("div", { class: "map", tabindex: "0", role: "application" });
     this.chart.addEventListener("keydown", (event) => this.move(event));
+    this.chart.addEventListener("pointerdown", (event) => this.press(event));
     this.controls = element("div", { class: "controls" });
     this.legend = element("ul", { class: "legend", "aria-label": "Legend" });
     this.note = element("p", { class: "quiet" });
@@ -80,7 +81,7 @@ export class Diagram {
     const state = readState();
     const choices = Object.entries(COLOR_CHOICES).filter(([name]) => seeds > 1 || !["disagreement"].includes(name));
     const menu = (label, name, options, chosen) => element("label", {}, `${label} `,
-      element("select", { onchange: (event) => changeState({ [name]: event.target.value }) },
+      element("select", { "aria-label": label, onchange: (event) => changeState({ [name]: event.target.value }) },
         options.map(([value, words]) => element("option", { value, selected: String(value) === String(chosen) }, words))));
     replace(this.controls,
       panels.length > 1 ? menu("Panel", "panel", panels.map((panel, i) => [i, panel.title]), this.panel) : null,
@@ -97,7 +98,7 @@ export class Diagram {
     const panel = this.view.panels[panelNumber];
     this.note.textContent = this.view.words;
     if (color === "phase") {
-      this.paint(panel, panel.outcome.map((name) => this.code(name)), null);
+      await this.paint(panel, panel.outcome.map((name) => this.code(name)), null);
     } else {
       let left = 1;
       while (left) {
@@ -105,7 +106,7 @@ export class Diagram {
         if (readState().color !== color || this.panel !== panelNumber) return;
         left = found.left;
         this.note.textContent = left ? `${this.view.words}; ${left} curves to read` : this.view.words;
-        this.paint(panel, found.values, COLOR_CHOICES[color]);
+        await this.paint(panel, found.values, COLOR_CHOICES[color]);
       }
     }
     this.showLegend(color, panel);
@@ -128,12 +129,12 @@ export class Diagram {
     return get(`/api/sweeps/${encodeURIComponent(this.view.name)}/colors/${color}?panel=${panelNumber}`);
   }
 
-  paint(panel, values, title) {
+  async paint(panel, values, title) {
     const rows = (list) => Array.from({ length: this.height }, (_, row) => list.slice(row * this.width, (row + 1) * this.width));
     const words = panel.outcome.map((_, at) => this.wordsOf([at % this.width, Math.floor(at / this.width)]));
     const heat = {
       type: "heatmap", x: this.x.centers, y: this.y.centers, z: rows(values), text: rows(words),
-      hovertemplate: "%{text}<extra></extra>", hoverongaps: false, xgap: 1, ygap: 1,
+      hovertemplate: "%{text}<extra></extra>", xgap: 1, ygap: 1,
     };
     const fractions = title && !/step|IPR/.test(title);
     if (title === null) {
@@ -147,7 +148,7 @@ export class Diagram {
       });
     }
     const state = readState();
-    draw(this.chart, [heat, ...this.marks(panel)], {
+    await draw(this.chart, [heat, ...this.marks(panel)], {
       xaxis: { title: { text: this.view.columns.title }, showgrid: false, zeroline: false, ...this.x.ticks },
       yaxis: { title: { text: this.view.rows?.title ?? "" }, showgrid: false, zeroline: false, ...this.y.ticks },
       margin: { l: 56, r: 16, t: 8, b: 46 },
@@ -157,15 +158,27 @@ export class Diagram {
     });
     this.chart.setAttribute("aria-label",
       `${title ?? "Phases"} of ${this.view.name}, ${this.width} by ${this.height} cells. Arrow keys move, B keeps a cell beside.`);
-    if (!this.listening) {
-      this.listening = true;
-      this.chart.on("plotly_click", ({ points, event }) => {
-        const point = points[0];
-        const place = [this.x.centers.indexOf(point.x), this.y.centers.indexOf(point.y)];
-        if (place.includes(-1)) return;
-        changeState({ [event.shiftKey ? "beside" : "cell"]: place.join(","), neuron: null });
-      });
-    }
+  }
+
+  /** Plotly's own clicks need a hover before them, which a finger does not make. */
+  press(down) {
+    addEventListener("pointerup", (up) => {
+      const place = this.placeAt(up.clientX, up.clientY);
+      const moved = Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY);
+      if (!place || moved > 6) return;
+      changeState({ [up.shiftKey ? "beside" : "cell"]: place.join(","), neuron: null });
+    }, { once: true });
+  }
+
+  /** The cell at a point of the screen; null outside. */
+  placeAt(left, top) {
+    const area = this.chart.querySelector(".nsewdrag")?.getBoundingClientRect();
+    if (!area || left < area.left || left > area.right || top < area.top || top > area.bottom) return null;
+    const { xaxis, yaxis } = this.chart._fullLayout;
+    return [[xaxis, this.x, left - area.left], [yaxis, this.y, top - area.top]].map(([axis, { centers }, pixel]) => {
+      const value = axis.p2d(pixel);
+      return centers.reduce((best, _, i) => (Math.abs(centers[i] - value) < Math.abs(centers[best] - value) ? i : best), 0);
+    });
   }
 
   marks(panel) {

@@ -58,7 +58,7 @@ export class NetworkSections {
     draw(rows, colored((vector) => ({ type: "scatter", mode: "lines", y: vector.values })),
       { xaxis: { title: { text: "token or label" } }, yaxis: { title: { text: "weight" } } },
       `Weights of neuron ${index}`);
-    draw(spectra, colored((vector) => ({ type: "bar", x: vector.frequency, y: vector.amplitude })).map(({ line, ...trace }) => trace),
+    draw(spectra, colored((vector) => ({ type: "bar", x: neuron.frequency, y: vector.amplitude })).map(({ line, ...trace }) => trace),
       { xaxis: { title: { text: "frequency" }, type: "category", nticks: 12 }, yaxis: { title: { text: "amplitude" } }, barmode: "group" },
       `Spectra of neuron ${index}`);
   }
