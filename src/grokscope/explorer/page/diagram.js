@@ -148,9 +148,12 @@ export class Diagram {
       });
     }
     const state = readState();
-    await draw(this.chart, [heat, ...this.marks(panel)], {
-      xaxis: { title: { text: this.view.columns.title }, showgrid: false, zeroline: false, ...this.x.ticks },
-      yaxis: { title: { text: this.view.rows?.title ?? "" }, showgrid: false, zeroline: false, ...this.y.ticks },
+    const tile = getComputedStyle(document.documentElement).getPropertyValue("--tile").trim();
+    const tiles = { ...heat, z: rows(values.map(() => 0)), colorscale: [[0, tile], [1, tile]], showscale: false, hoverinfo: "skip", hovertemplate: null };
+    const span = ({ centers }) => [edges(centers, 0)[0], edges(centers, centers.length - 1)[1]];
+    await draw(this.chart, [tiles, heat, ...this.marks(panel)], {
+      xaxis: { title: { text: this.view.columns.title }, showgrid: false, zeroline: false, range: span(this.x), ...this.x.ticks },
+      yaxis: { title: { text: this.view.rows?.title ?? "" }, showgrid: false, zeroline: false, range: span(this.y), ...this.y.ticks },
       margin: { l: 56, r: 16, t: 8, b: 46 },
       hovermode: "closest",
       dragmode: false,
@@ -241,7 +244,8 @@ export class Diagram {
     const used = new Set(this.marks(panel).map((trace) => trace.name));
     const marks = Object.entries(MARKS).filter(([name]) => used.has(name)).map(([name, mark]) =>
       element("li", {}, element("span", { class: "swatch mark" }, SIGNS[name]), mark.words));
-    replace(this.legend, phases, marks);
+    const never = color === "grokked_step" ? element("li", {}, element("span", { class: "swatch" }), "empty: never grokked") : null;
+    replace(this.legend, phases, never, marks);
   }
 }
 
