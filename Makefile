@@ -40,6 +40,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.sweeps
 	$(BIN)/python -m benchmarks.pruning
+	$(BIN)/python -m benchmarks.explorer
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev

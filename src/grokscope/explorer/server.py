@@ -10,7 +10,7 @@ their ids and sweeps by their names, in the index.
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
@@ -175,12 +175,13 @@ def _add_training(app: FastAPI, store_path: Path, opened: Callable[[], AbstractC
 
 def _add_page(app: FastAPI) -> None:
     for name, (content, kind) in page.files().items():
-        app.get("/" if name == "index.html" else f"/{name}", include_in_schema=False)(_always(content, kind))
+        keep = "max-age=3600" if name == page.PLOTLY else "no-cache"  # the large one changes only with its package
+        app.get("/" if name == "index.html" else f"/{name}", include_in_schema=False)(_always(content, kind, keep))
 
 
-def _always(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
+def _always(content: bytes, kind: str, keep: str) -> Callable[[], Awaitable[Response]]:
     async def answer() -> Response:
-        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+        return Response(content, media_type=kind, headers={"cache-control": keep})
 
     return answer
 
@@ -202,7 +203,8 @@ def _raw(content: bytes) -> Response:
 def serve(app: FastAPI, host: str, port: int) -> None:
     """Answer until Ctrl-C."""
     config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
-    EndingServer(config).run()
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again once it has ended
+        EndingServer(config).run()
 
 
 class EndingServer(uvicorn.Server):

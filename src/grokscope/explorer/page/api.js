@@ -15,7 +15,19 @@ export function isReport() {
   return embedded !== null;
 }
 
+const expected = new Map();
+
+/** Ask now for what will be needed soon. */
+export function expect(path) {
+  if (!embedded) expected.set(path, fetch(path));
+}
+
 export async function get(path) {
+  if (expected.has(path)) {
+    const response = expected.get(path);
+    expected.delete(path);
+    return answered(await response);
+  }
   if (embedded) {
     if (path in embedded) return embedded[path];
     throw new Error("This is not in the report. `grokscope explore` shows it from the store.");

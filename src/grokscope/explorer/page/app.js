@@ -1,7 +1,7 @@
 // The explorer: reads the address, and shows what it says.
 
 import { element, replace } from "./dom.js";
-import { get, isReport, prepareData } from "./api.js";
+import { expect, get, isReport, prepareData } from "./api.js";
 import { placeFrom, readState } from "./state.js";
 import { showLists } from "./lists.js";
 import { Diagram } from "./diagram.js";
@@ -17,6 +17,7 @@ let current = null; // what is shown: { name, refresh(), update(fresh) }
 async function start() {
   prepareTheme(() => current?.redraw?.());
   await prepareData();
+  if (readState().sweep) expect(pathOf(readState().sweep));
   const store = await get("/api/store");
   page = { store, legend: new Map(store.outcomes.map((one) => [one.name, one])), allowTrain: store.allow_train };
   document.getElementById("store-name").textContent = store.name;
@@ -61,9 +62,13 @@ function showRun() {
   return current.update();
 }
 
+function pathOf(sweep) {
+  return `/api/sweeps/${encodeURIComponent(sweep)}`;
+}
+
 async function showSweep(name) {
   const mine = current;
-  const path = `/api/sweeps/${encodeURIComponent(name)}`;
+  const path = pathOf(name);
   const diagram = new Diagram(await get(path), page.store.outcomes);
   if (current !== mine) return;
   const panes = { cell: new Pane("cell", page), beside: new Pane("beside", page) };
@@ -80,9 +85,10 @@ async function showSweep(name) {
   let before = "";
   current.update = async () => {
     const { panel, color, phase } = readState();
-    if (before !== `${panel} ${color} ${phase}`) diagram.showControls();
+    const same = before === `${panel} ${color} ${phase}`;
     before = `${panel} ${color} ${phase}`;
-    await Promise.all([diagram.show(), showPanes()]);
+    if (!same) diagram.showControls();
+    await Promise.all([showPanes(), same ? diagram.showFrames() : diagram.show()]);
   };
   // A cell whose run has changed is drawn again; what somebody is reading stays as it is.
   current.refresh = async ({ fresh = false } = {}) => {

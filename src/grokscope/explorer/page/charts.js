@@ -23,13 +23,22 @@ function themed(layout) {
   };
 }
 
+/** plotly.js is large: everything else starts without it. */
+async function plotlyLoaded() {
+  if (!globalThis.Plotly) {
+    await new Promise((resolve) => { document.getElementById("plotly").addEventListener("load", resolve, { once: true }); });
+  }
+  return globalThis.Plotly;
+}
+
 /** Draw into an element, or change what is there. `words` is what a screen reader says. */
-export function draw(target, traces, layout, words) {
+export async function draw(target, traces, layout, words) {
   if (words) {
     target.setAttribute("role", "img");
     target.setAttribute("aria-label", words);
   }
-  return globalThis.Plotly.react(target, traces, themed(layout), BARE);
+  const plotly = globalThis.Plotly ?? await plotlyLoaded();
+  return plotly.react(target, traces, themed(layout), BARE);
 }
 
 export function restyle(target, changes, traces) {
@@ -38,10 +47,6 @@ export function restyle(target, changes, traces) {
 
 export function relayout(target, changes) {
   return globalThis.Plotly.relayout(target, changes);
-}
-
-export function purge(target) {
-  globalThis.Plotly.purge(target);
 }
 
 export const FRACTION = { range: [-0.03, 1.03], tickformat: ".0%" };

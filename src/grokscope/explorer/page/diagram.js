@@ -3,7 +3,7 @@
 import { element, announce, percent, replace } from "./dom.js";
 import { get } from "./api.js";
 import { changeState, placeFrom, readState } from "./state.js";
-import { draw } from "./charts.js";
+import { draw, relayout } from "./charts.js";
 
 const COLOR_CHOICES = {
   phase: "phase",
@@ -147,7 +147,6 @@ export class Diagram {
         colorbar: { title: { text: title, side: "right" }, thickness: 12, tickformat: fractions ? ".0%" : "" },
       });
     }
-    const state = readState();
     const tile = getComputedStyle(document.documentElement).getPropertyValue("--tile").trim();
     const tiles = { ...heat, z: rows(values.map(() => 0)), colorscale: [[0, tile], [1, tile]], showscale: false, hoverinfo: "skip", hovertemplate: null };
     const span = ({ centers }) => [edges(centers, 0)[0], edges(centers, centers.length - 1)[1]];
@@ -157,7 +156,7 @@ export class Diagram {
       margin: { l: 56, r: 16, t: 8, b: 46 },
       hovermode: "closest",
       dragmode: false,
-      shapes: [this.frame(placeFrom(state.beside), "dot"), this.frame(placeFrom(state.cell), "solid")].filter(Boolean),
+      shapes: this.frames(),
     });
     this.chart.setAttribute("aria-label",
       `${title ?? "Phases"} of ${this.view.name}, ${this.width} by ${this.height} cells. Arrow keys move, B keeps a cell beside.`);
@@ -200,6 +199,16 @@ export class Diagram {
       y: cells.map((at) => this.y.centers[Math.floor(at / this.width)]),
       marker: { symbol: MARKS[name].symbol, size: small, color: ink, line: { color: ink, width: 1.2 } },
     }));
+  }
+
+  /** Only the chosen cells: the map stays as it is. */
+  showFrames() {
+    return this.chart.data ? relayout(this.chart, { shapes: this.frames() }) : this.show();
+  }
+
+  frames() {
+    const state = readState();
+    return [this.frame(placeFrom(state.beside), "dot"), this.frame(placeFrom(state.cell), "solid")].filter(Boolean);
   }
 
   frame(place, dash) {
