@@ -289,3 +289,15 @@ def test_a_report_opens_from_disk_without_a_network(page: Page, report: Path, fi
     expect(page.get_by_role("article", name="Chosen cell")).to_contain_text("A report cannot train")
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
     assert filled.path.as_posix() not in report.read_text(encoding="utf-8")
+
+
+def test_claims_and_gallery_are_pages(page: Page, server: Server) -> None:
+    page.goto(server.address)
+    page.get_by_role("link", name="Gallery").click()
+    page.get_by_role("link", name=re.compile("^analytic")).click()
+    detail = page.get_by_role("article", name="What is open")
+    expect(detail.get_by_role("img")).to_have_js_property("complete", True)
+    assert detail.get_by_role("img").evaluate("(image) => image.naturalWidth") > 100
+    detail.get_by_role("link").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Claims")
+    expect(detail.get_by_role("heading")).to_contain_text(": ")

@@ -211,3 +211,15 @@ def test_only_so_many_runs_wait(trainer: Client) -> None:
         trainer.post(f"/api/trainings/{answer.json()['run_id']}/stop")
     for answer in started[:8]:
         assert _wait(trainer, answer.json()["run_id"])["state"] == "stopped"
+
+
+def test_claims_and_figures_say_what_they_need(client: Client) -> None:
+    claims, figures = (client.get(f"/api/{kind}").json()["items"] for kind in ("claims", "figures"))
+    assert {"fig01", "fig03a"} <= {figure["name"] for figure in figures}
+    claim = client.get(f"/api/claims/{claims[-1]['name']}").json()
+    assert claim["verdict"] in ("not run", "holds", "fails", "inconclusive")
+    assert client.get("/api/figures/fig06").json()["missing"] > 0
+    assert client.get("/api/figures/fig06/picture").status_code == 400
+    assert client.get("/api/figures/analytic/picture").headers["content-type"] == "image/png"
+    for path in ("/api/claims/none", "/api/figures/none", "/api/figures/none/picture"):
+        assert client.get(path).status_code == 404

@@ -7,10 +7,11 @@ No path of a request reaches the file system: the files of the page are read whe
 their ids and sweeps by their names, in the index.
 """
 
+import signal
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
@@ -23,7 +24,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
 from grokscope.errors import GrokscopeError, StoreError
-from grokscope.explorer import diagrams, networks, page, runs, views
+from grokscope.explorer import diagrams, networks, page, paper, runs, views
 from grokscope.explorer import models as m
 from grokscope.explorer.live import Listeners
 from grokscope.explorer.security import Guard
@@ -31,7 +32,7 @@ from grokscope.explorer.training import HistoryView, Trainings, TrainingView, sp
 from grokscope.store import Store
 
 RunId = Annotated[str, PathParameter(pattern="^[0-9a-f]{16}$")]
-SweepName = Annotated[str, PathParameter(max_length=200)]
+Name = Annotated[str, PathParameter(max_length=200)]
 GROKKED_AT_ONCE = 150  # curves that one request reads
 _CACHED = 24  # networks whose pruning, logits and audit stay in memory
 
@@ -97,13 +98,13 @@ def make_app(store_path: Path, *, allow_train: bool = False, token: str | None =
             return _json(views.run_list(store, search, limit=limit, offset=offset))
 
     @app.get("/api/sweeps/{name}", response_model=m.DiagramView)
-    def get_diagram(name: SweepName) -> Response:
+    def get_diagram(name: Name) -> Response:
         with opened() as store:
             return _json(diagrams.diagram_view(store, name))
 
     @app.get("/api/sweeps/{name}/colors/{quantity}", response_model=m.ColorView)
     def get_color(
-        name: SweepName,
+        name: Name,
         quantity: Annotated[str, PathParameter(max_length=40)],
         panel: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     ) -> Response:
@@ -136,12 +137,40 @@ def make_app(store_path: Path, *, allow_train: bool = False, token: str | None =
             return JSONResponse({"detail": "too many pages are listening; reload by hand"}, 503)
         return StreamingResponse(listeners.events(request.is_disconnected), media_type="text/event-stream")
 
+    _add_paper(app, opened)
     if allow_train:
         _add_training(app, store_path, opened)
     _add_page(app)
     threading.Thread(target=_load_torch, daemon=True).start()
     app.add_middleware(Guard, token=token)
     return app
+
+
+def _add_paper(app: FastAPI, opened: Callable[[], AbstractContextManager[Store]]) -> None:
+    computing = threading.Semaphore(1)
+
+    @app.get("/api/claims", response_model=paper.PaperList)
+    def get_claims() -> Response:
+        return _json(paper.claim_list())
+
+    @app.get("/api/claims/{name}", response_model=paper.ClaimView)
+    def get_claim(name: Name) -> Response:
+        with opened() as store, computing:
+            return _json(paper.claim_view(store, name))
+
+    @app.get("/api/figures", response_model=paper.PaperList)
+    def get_figures() -> Response:
+        return _json(paper.figure_list())
+
+    @app.get("/api/figures/{name}", response_model=paper.FigureView)
+    def get_figure(name: Name) -> Response:
+        with opened() as store, computing:
+            return _json(paper.figure_view(store, name))
+
+    @app.get("/api/figures/{name}/picture")
+    def get_picture(name: Name) -> Response:
+        with opened() as store, computing:
+            return Response(paper.figure_picture(store, name), media_type="image/png")
 
 
 def _add_training(app: FastAPI, store_path: Path, opened: Callable[[], AbstractContextManager[Store]]) -> None:
@@ -202,16 +231,30 @@ def _raw(content: bytes) -> Response:
 
 def serve(app: FastAPI, host: str, port: int) -> None:
     """Answer until Ctrl-C."""
-    config = uvicorn.Config(app, host, port, log_level="warning", access_log=False, timeout_graceful_shutdown=2)
-    with suppress(KeyboardInterrupt):  # uvicorn raises it again once it has ended
-        EndingServer(config).run()
+    config = uvicorn.Config(
+        app, host, port, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
+    )
+    EndingServer(config).run()
 
 
 class EndingServer(uvicorn.Server):
     """Tells the pages that are listening before it ends; otherwise they would keep it."""
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on Ctrl-C and on a request to end. uvicorn would raise the signal again after it has ended."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ctrl-C, or a request to end."""
+        """Somebody wants it to end."""
         self.end()
         super().handle_exit(sig, frame)
 

@@ -7,6 +7,7 @@ import { showLists } from "./lists.js";
 import { Diagram } from "./diagram.js";
 import { Pane } from "./cell.js";
 import { showTraining } from "./training.js";
+import { showPaper } from "./paper.js";
 import { listen } from "./live.js";
 import { prepareTheme } from "./theme.js";
 
@@ -22,7 +23,8 @@ async function start() {
   page = { store, legend: new Map(store.outcomes.map((one) => [one.name, one])), allowTrain: store.allow_train };
   document.getElementById("store-name").textContent = store.name;
   document.title = `${store.name} · grokscope`;
-  const links = [["Sweeps and runs", ""], ...(page.allowTrain ? [["Train here", "view=train"]] : [])];
+  const links = [["Sweeps and runs", ""], ...(isReport() ? [] : [["Claims", "view=claims"], ["Gallery", "view=gallery"]]),
+    ...(page.allowTrain ? [["Train here", "view=train"]] : [])];
   replace(document.getElementById("nav"), links.map(([words, hash]) => element("a", { href: `#${hash}` }, words)));
   if (isReport()) document.getElementById("live").textContent = `report of ${store.made_at.slice(0, 10)}`;
   else listen(document.getElementById("live"), () => current?.refresh?.());
@@ -36,7 +38,8 @@ async function start() {
 /** What the address asks for; a part of the same view changes only that part. */
 async function show() {
   const state = readState();
-  const name = state.view === "train" && page.allowTrain ? "train" : state.sweep ? `sweep ${state.sweep}` : state.run ? "run" : "lists";
+  const paper = ["claims", "gallery"].includes(state.view) && !isReport() ? state.view : null;
+  const name = state.view === "train" && page.allowTrain ? "train" : paper ?? (state.sweep ? `sweep ${state.sweep}` : state.run ? "run" : "lists");
   try {
     if (current?.name === name) {
       await current.update?.();
@@ -45,6 +48,7 @@ async function show() {
     current = { name };
     if (name === "train") showTraining(main);
     else if (name === "lists") current.refresh = await showLists(main, page.legend);
+    else if (paper) current.update = await showPaper(main, paper);
     else if (name === "run") showRun();
     else await showSweep(state.sweep);
   } catch (problem) {
