@@ -33,10 +33,11 @@ export class Pane {
       : null;
     const inferred = cell.source === "inferred"
       ? `Not run: the cells around it agree, so it is taken to be ${this.page.legend.get(cell.outcome)?.label}.` : null;
-    await this.showRun(cell.runs[seed], { place: cell.place, seeds, inferred, state: cell.seeds[seed], fresh });
+    const outcome = inferred ? cell.outcome : null;
+    await this.showRun(cell.runs[seed], { place: cell.place, seeds, inferred, outcome, state: cell.seeds[seed], fresh });
   }
 
-  async showRun(runId, { place = null, seeds = null, inferred = null, state = "", fresh = false } = {}) {
+  async showRun(runId, { place = null, seeds = null, inferred = null, outcome = null, state = "", fresh = false } = {}) {
     const key = `${runId} ${place} ${state}`;
     if (key === this.shown && !fresh) return;
     this.shown = key;
@@ -47,9 +48,9 @@ export class Pane {
       view = { run_id: runId, state: "missing", words: problem.message, curve: {}, events: [], own_code: [] };
     }
     if (this.shown !== key) return; // another cell was chosen in the meantime
-    const phase = this.page.legend.get(view.phase ?? (view.state === "diverged" ? "diverged" : ""));
+    const phase = this.page.legend.get(view.phase ?? outcome ?? (view.state === "diverged" ? "diverged" : ""));
     const heading = element("h2", {},
-      element("span", { class: "chip", style: phase ? `--chip: ${phase.color}` : "" }, phase?.label ?? view.state),
+      element("span", { class: "chip", style: phase ? `--chip: ${phase.color}` : "" }, phase ? phase.label + (outcome ? " (inferred)" : "") : view.state),
       place ?? `run ${view.run_id.slice(0, 8)}`);
     const tools = element("div", { class: "tools" }, seeds,
       this.name === "cell" && place

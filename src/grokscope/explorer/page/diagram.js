@@ -17,12 +17,12 @@ const COLOR_CHOICES = {
   probability: "probability of a phase",
 };
 const MARKS = {
-  inferred: { symbol: "circle-open-dot", words: "inferred: not run, the cells around it agree" },
+  inferred: { symbol: "circle", scale: 0.4, words: "inferred: not run, the cells around it agree" },
   missing: { symbol: "line-ew-open", words: "missing: not run yet" },
   running: { symbol: "triangle-right", words: "running: being trained now" },
   failed: { symbol: "x", words: "failed: ended with an error" },
   damaged: { symbol: "hash-open", words: "damaged in the store" },
-  split: { symbol: "circle-open", words: "seeds disagree" },
+  split: { symbol: "diamond-open", words: "seeds disagree" },
 };
 
 /** The diagram with its controls and legend. A chosen cell goes into the address. */
@@ -191,14 +191,19 @@ export class Diagram {
         ? (panel.counts[at].filter(Boolean).length > 1 ? "split" : seeds.includes("failed") ? "failed" : null) : source;
       if (name) found[name].push(at);
     });
-    const ink = getComputedStyle(document.documentElement).getPropertyValue("--mark").trim();
     const small = Math.max(4, Math.min(9, 150 / Math.max(this.width, this.height)));
-    return Object.entries(found).filter(([, cells]) => cells.length).map(([name, cells]) => ({
+    // Dark on a light rim, so that they are seen on every colour.
+    const rim = { color: "#ffffff", line: { color: "#ffffff", width: 2.6 } };
+    const ink = { color: "#14181f", line: { color: "#14181f", width: 1.3 } };
+    const quiet = getComputedStyle(document.documentElement).getPropertyValue("--quiet").trim();
+    const plain = { color: quiet, line: { color: quiet, width: 1.3 } }; // on an empty tile
+    const looks = (name) => (name === "missing" ? [plain] : name === "inferred" ? [{ ...ink, line: { color: "#ffffff", width: 0.8 } }] : [rim, ink]);
+    return Object.entries(found).filter(([, cells]) => cells.length).flatMap(([name, cells]) => looks(name).map((look) => ({
       type: "scatter", mode: "markers", name, hoverinfo: "skip",
       x: cells.map((at) => this.x.centers[at % this.width]),
       y: cells.map((at) => this.y.centers[Math.floor(at / this.width)]),
-      marker: { symbol: MARKS[name].symbol, size: small, color: ink, line: { color: ink, width: 1.2 } },
-    }));
+      marker: { symbol: MARKS[name].symbol, size: small * (MARKS[name].scale ?? 1), ...look },
+    })));
   }
 
   /** Only the chosen cells: the map stays as it is. */
@@ -258,7 +263,7 @@ export class Diagram {
   }
 }
 
-const SIGNS = { inferred: "⊙", missing: "–", running: "▸", failed: "×", damaged: "#", split: "○" };
+const SIGNS = { inferred: "•", missing: "–", running: "▸", failed: "×", damaged: "#", split: "◇" };
 
 function escaped(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
