@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Body, FastAPI, Query, Request, Response
@@ -28,13 +28,23 @@ from grokscope.explorer import diagrams, networks, page, paper, runs, views
 from grokscope.explorer import models as m
 from grokscope.explorer.live import Listeners
 from grokscope.explorer.security import Guard
-from grokscope.explorer.training import HistoryView, Trainings, TrainingView, spec_from
+from grokscope.explorer.training import HistoryView, TooManyError, Trainings, TrainingView, spec_from
 from grokscope.store import Store
 
 RunId = Annotated[str, PathParameter(pattern="^[0-9a-f]{16}$")]
 Name = Annotated[str, PathParameter(max_length=200)]
 GROKKED_AT_ONCE = 150  # curves that one request reads
 _CACHED = 24  # networks whose pruning, logits and audit stay in memory
+
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": m.Problem, "description": "What was asked for makes no sense"},
+    401: {"model": m.Problem, "description": "The token is missing"},
+    403: {"model": m.Problem, "description": "From another host or another page"},
+    404: {"model": m.Problem, "description": "It is not in the store"},
+    413: {"model": m.Problem, "description": "The request is too large"},
+    429: {"model": m.Problem, "description": "Too much is waiting already"},
+}
 
 
 class _Cache:
@@ -59,7 +69,9 @@ class _Cache:
 
 def make_app(store_path: Path, *, allow_train: bool = False, token: str | None = None) -> FastAPI:
     """The application on one store. Without `allow_train` nothing can be changed through it."""
-    app = FastAPI(title="grokscope explorer", version=version("grokscope"), docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="grokscope explorer", version=version("grokscope"), docs_url=None, redoc_url=None, responses=_PROBLEMS
+    )
     listeners = app.state.listeners = Listeners(store_path)
     networks_cache, computing = _Cache(), threading.Semaphore(2)
     grokked: dict[str, float | None] = {}
@@ -75,7 +87,7 @@ def make_app(store_path: Path, *, allow_train: bool = False, token: str | None =
 
     @app.exception_handler(GrokscopeError)
     def _problem(_: Request, error: GrokscopeError) -> JSONResponse:
-        status = 404 if isinstance(error, StoreError) else 400
+        status = 404 if isinstance(error, StoreError) else 429 if isinstance(error, TooManyError) else 400
         return JSONResponse({"detail": str(error)}, status)
 
     @app.get("/api/store", response_model=m.StoreView)

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel
 
-from grokscope.errors import GrokscopeError, SpecError
+from grokscope.errors import GrokscopeError, SpecError, StoreError
 from grokscope.explorer.models import Numbers
 from grokscope.explorer.numbers import numbers
 from grokscope.measure import NeuronSpectra, Row
@@ -68,6 +68,10 @@ class HistoryView(BaseModel):
 
     steps: list[int]
     ipr: list[Numbers]  # [steps, neurons]
+
+
+class TooManyError(GrokscopeError):
+    """More runs were asked for than may wait."""
 
 
 class _Stopped(Exception):  # noqa: N818 (not an error)
@@ -123,7 +127,7 @@ class Trainings:
             if before and before.state in ("waiting", "training"):
                 return before.view()
             if sum(training.state in ("waiting", "training") for training in self._known.values()) >= MOST_WAITING:
-                raise GrokscopeError(f"{MOST_WAITING} runs are waiting already; stop one, or wait")
+                raise TooManyError(f"{MOST_WAITING} runs are waiting already; stop one, or wait")
             training = Training(spec)
             self._known[spec.run_id] = training
             self._known.move_to_end(spec.run_id)
@@ -163,7 +167,7 @@ class Trainings:
     def _find(self, run_id: str) -> Training:
         with self._lock:
             if run_id not in self._known:
-                raise GrokscopeError(f"run {run_id} was not asked for here")
+                raise StoreError(f"run {run_id} was not asked for here")
             return self._known[run_id]
 
     def _work(self) -> None:
