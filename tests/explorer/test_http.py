@@ -220,6 +220,6 @@ def test_claims_and_figures_say_what_they_need(client: Client) -> None:
     assert claim["verdict"] in ("not run", "holds", "fails", "inconclusive")
     assert client.get("/api/figures/fig06").json()["missing"] > 0
     assert client.get("/api/figures/fig06/picture").status_code == 400
-    assert client.get("/api/figures/analytic/picture").headers["content-type"] == "image/png"
+    assert client.get("/api/figures/analytic/picture", timeout=300).headers["content-type"] == "image/png"
     for path in ("/api/claims/none", "/api/figures/none", "/api/figures/none/picture"):
         assert client.get(path).status_code == 404

@@ -75,7 +75,8 @@ async function showSweep(name) {
   const path = pathOf(name);
   const diagram = new Diagram(await get(path), page.store.outcomes);
   if (current !== mine) return;
-  const panes = { cell: new Pane("cell", page), beside: new Pane("beside", page) };
+  const withDiagram = { ...page, keepBeside: (cell) => diagram.keepBeside(cell) };
+  const panes = { cell: new Pane("cell", withDiagram), beside: new Pane("beside", withDiagram) };
   const holder = element("div", { class: "panes" });
   replace(main, element("div", { class: "sweep" }, diagram.root, holder));
   const showPanes = async ({ fresh = false } = {}) => {
@@ -84,7 +85,8 @@ async function showSweep(name) {
     if (!shown.length) replace(holder, element("p", { class: "quiet hint" }, "Click on a cell, or move with the arrow keys. Shift-click puts a second cell beside it."));
     else if (holder.children.length !== shown.length || shown.some((one) => !panes[one].root.isConnected)) replace(holder, shown.map((one) => panes[one].root));
     for (const one of Object.keys(panes)) if (!shown.includes(one)) panes[one].clear();
-    await Promise.all(shown.map((one) => panes[one].showCell(diagram.cell(placeFrom(state[one])), { fresh })));
+    const panel = { cell: diagram.panel, beside: diagram.besidePanel };
+    await Promise.all(shown.map((one) => panes[one].showCell(diagram.cell(placeFrom(state[one]), panel[one]), { fresh })));
   };
   let before = "";
   current.update = async () => {

@@ -12,7 +12,7 @@ import { trainAgainButton, stepSlider } from "./training.js";
 export class Pane {
   constructor(name, page) {
     this.name = name; // "cell" or "beside": which part of the state it shows
-    this.page = page; // { legend, allowTrain }
+    this.page = page; // { legend, allowTrain, keepBeside }
     this.root = element("article", { class: "pane", "aria-label": name === "cell" ? "Chosen cell" : "Cell beside" });
     this.shown = "";
   }
@@ -54,10 +54,10 @@ export class Pane {
       place ?? `run ${view.run_id.slice(0, 8)}`);
     const tools = element("div", { class: "tools" }, seeds,
       this.name === "cell" && place
-        ? element("button", { type: "button", onclick: () => changeState({ beside: readState().cell }) }, "Keep beside")
+        ? element("button", { type: "button", onclick: () => this.page.keepBeside(readState().cell) }, "Keep beside")
         : null,
       this.name === "beside"
-        ? element("button", { type: "button", onclick: () => changeState({ beside: null, beside_run: null }) }, "Close")
+        ? element("button", { type: "button", onclick: () => changeState({ beside: null, beside_panel: null, beside_seed: null }) }, "Close")
         : null);
     const words = inferred && view.state === "missing" ? inferred : view.words;
     replace(this.root, heading, tools,

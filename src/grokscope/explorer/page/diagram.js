@@ -60,9 +60,15 @@ export class Diagram {
     return number < this.view.panels.length ? number : 0;
   }
 
+  /** The panel of the cell beside: cells of different panels can be compared. */
+  get besidePanel() {
+    const number = Number(readState().beside_panel ?? this.panel);
+    return number < this.view.panels.length ? number : this.panel;
+  }
+
   /** Everything the page knows about a cell. */
-  cell([column, row]) {
-    const panel = this.view.panels[this.panel];
+  cell([column, row], panelNumber = this.panel) {
+    const panel = this.view.panels[panelNumber];
     const at = row * this.width + column;
     const axes = [[this.view.columns, column], ...(this.view.rows ? [[this.view.rows, row]] : [])];
     const place = [...axes.map(([axis, i]) => `${axis.title} ${axis.labels[i]}`), panel.title].filter(Boolean).join(", ");
@@ -168,7 +174,8 @@ export class Diagram {
       const place = this.placeAt(up.clientX, up.clientY);
       const moved = Math.hypot(up.clientX - down.clientX, up.clientY - down.clientY);
       if (!place || moved > 6) return;
-      changeState({ [up.shiftKey ? "beside" : "cell"]: place.join(","), neuron: null });
+      if (up.shiftKey) this.keepBeside(place.join(","));
+      else changeState({ cell: place.join(","), neuron: null });
     }, { once: true });
   }
 
@@ -206,6 +213,10 @@ export class Diagram {
     })));
   }
 
+  keepBeside(cell) {
+    changeState({ beside: cell, beside_panel: this.view.panels.length > 1 ? this.panel : null, beside_seed: readState().seed });
+  }
+
   /** Only the chosen cells: the map stays as it is. */
   showFrames() {
     return this.chart.data ? relayout(this.chart, { shapes: this.frames() }) : this.show();
@@ -213,7 +224,8 @@ export class Diagram {
 
   frames() {
     const state = readState();
-    return [this.frame(placeFrom(state.beside), "dot"), this.frame(placeFrom(state.cell), "solid")].filter(Boolean);
+    const beside = this.besidePanel === this.panel ? placeFrom(state.beside) : null;
+    return [this.frame(beside, "dot"), this.frame(placeFrom(state.cell), "solid")].filter(Boolean);
   }
 
   frame(place, dash) {
@@ -237,7 +249,7 @@ export class Diagram {
     const state = readState();
     const place = placeFrom(state.cell);
     if (event.key === "b" && place) {
-      changeState({ beside: state.beside === state.cell ? null : state.cell });
+      this.keepBeside(state.cell);
       return;
     }
     const step = steps[event.key];
