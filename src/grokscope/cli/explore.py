@@ -46,10 +46,13 @@ def explore(
     token = None if is_loopback(host) else secrets.token_hex(16)
     address = f"http://{host}:{port}/" + (f"?token={token}" if token else "")
     app = make_app(store, allow_train=allow_train, token=token)
-    typer.echo(f"The explorer of {store} is at {address} (Ctrl-C ends it)")
-    if not no_browser:
-        webbrowser.open(address)
-    serve(app, host, port)
+
+    def on_started() -> None:
+        typer.echo(f"The explorer of {store} is at {address} (Ctrl-C ends it)")
+        if not no_browser:
+            webbrowser.open(address)
+
+    serve(app, host, port, on_started)
     note("The explorer has ended.")
 
 

@@ -1,13 +1,14 @@
 """The server of the explorer: typed JSON for the page, and the page itself.
 
 app = make_app(Path("grokscope-runs"))
-serve(app, "127.0.0.1", 8642)
+serve(app, "127.0.0.1", 8642, on_started=lambda: None)
 
 No path of a request reaches the file system: the files of the page are read when the server starts, runs are found by
 their ids and sweeps by their names, in the index.
 """
 
 import signal
+import socket
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
@@ -241,16 +242,26 @@ def _raw(content: bytes) -> Response:
     return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
 
 
-def serve(app: FastAPI, host: str, port: int) -> None:
-    """Answer until Ctrl-C."""
+def serve(app: FastAPI, host: str, port: int, on_started: Callable[[], None]) -> None:
+    """Answer until Ctrl-C. `on_started` is called once requests are answered."""
     config = uvicorn.Config(
         app, host, port, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=2
     )
-    EndingServer(config).run()
+    EndingServer(config, on_started).run()
 
 
 class EndingServer(uvicorn.Server):
-    """Tells the pages that are listening before it ends; otherwise they would keep it."""
+    """Says when it has begun, and tells the pages that are listening before it ends: otherwise they would keep it."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None] = lambda: None) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_started()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
