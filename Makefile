@@ -16,8 +16,15 @@ help:
 demo: .venv/installed
 	$(BIN)/grokscope demo
 
-test: lint types
+test: lint types browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# The explorer's tests drive a real browser. Where it is missing and may be installed, that is done; otherwise they skip.
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  timeout 300 sh -c 'apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium' >/dev/null 2>&1; } || \
+	  echo "There is no chromium: the tests of the explorer in a browser are skipped."
 
 verify: .venv/installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m verify
@@ -33,6 +40,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.sweeps
 	$(BIN)/python -m benchmarks.pruning
+	$(BIN)/python -m benchmarks.explorer
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev

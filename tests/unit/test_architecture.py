@@ -36,8 +36,9 @@ LEVELS = {
     "plots": 11,
     "experiments": 12,
     "sweeping": 13,
-    "cli": 14,
-    "__main__": 15,
+    "explorer": 14,
+    "cli": 15,
+    "__main__": 16,
 }
 COMPILED = {"_native"}
 TORCH_MODULES = {

@@ -15,6 +15,7 @@ from grokscope.cli.audit import audit
 from grokscope.cli.claims import claims
 from grokscope.cli.demo import demo
 from grokscope.cli.dynamics import dynamics
+from grokscope.cli.explore import explore, report
 from grokscope.cli.figure import figure, figures, reproduce
 from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
@@ -45,6 +46,8 @@ app.add_typer(store, name="store")
 app.command()(sweep)
 app.command()(status)
 app.command()(phase_diagram)
+app.command()(explore)
+app.command()(report)
 app.command()(prune)
 app.command()(spectrum)
 app.command()(logits)

@@ -36,6 +36,12 @@ class OpenStore:
         """Close the index. Saved runs are safe even without this."""
         self._index.close()
 
+    def version(self) -> int:
+        """A number that changes when another process, or another opening of the store, has changed the index."""
+        with self._reading():
+            (version,) = self._index.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
     @contextmanager
     def _transaction(self, *, durable: bool = True) -> Iterator[None]:
         """All or nothing. A durable transaction survives a power cut once it has returned; a lease need not."""

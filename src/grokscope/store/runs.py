@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from string import hexdigits
-from typing import Any
+from typing import Any, NamedTuple
 
 from grokscope.errors import DamagedError, SpecError, StoreError, quoted
 from grokscope.result import RunResult
@@ -21,6 +21,14 @@ from grokscope.store.where import SOUND_SPEC, SPEC, Condition, fields_of_users_o
 
 SOUND = f"(outcome_seal IS {OUTCOME_SEAL} AND row_seal IS {ROW_SEAL})"
 _COLUMNS = f"{', '.join(RECORD)}, file, checksum, {SOUND}"
+
+
+class Page(NamedTuple):
+    """Some of many runs."""
+
+    total: int  # of all that were asked for, damaged ones included
+    runs: list[StoredRun]
+    damaged: list[str]  # ids of runs that belong here and whose entry was changed
 
 
 class Runs(OpenStore):
@@ -136,6 +144,28 @@ class Runs(OpenStore):
             found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
             return [run_id for (run_id,) in found]
 
+    def page(
+        self, where: Sequence[str | Condition] = (), text: Sequence[str] = (), *, limit: int, offset: int = 0
+    ) -> Page:
+        """Some of the runs that meet all conditions and have all these words in their id, phase or spec, newest first.
+
+        store.page(["task.corruption>=0.3"], ["transformer"], limit=50)
+        """
+        clause, values = where_clause(where, SOUND_SPEC)
+        self._check_known(where)
+        for word in text:
+            pattern = "%" + re.sub("([%_!])", r"!\1", word) + "%"
+            clause += f" {'AND' if clause else 'WHERE'} (run_id LIKE ? ESCAPE '!' OR phase LIKE ? ESCAPE '!'"
+            clause += " OR spec LIKE ? ESCAPE '!')"
+            values += [pattern[1:], pattern, pattern]
+        with self._reading():
+            (total,) = self._index.execute(f"SELECT count(*) FROM runs {clause}", values).fetchone()
+            rows = self._index.execute(
+                f"SELECT {_COLUMNS} FROM runs {clause} ORDER BY finished_at DESC, run_id LIMIT ? OFFSET ?",
+                (*values, limit, offset),
+            ).fetchall()
+        return Page(int(total), *_sound_and_damaged(rows))
+
     def _check_known(self, where: Sequence[str | Condition]) -> None:
         """Refuse a condition on a field of a user's own that no run here has: it is misspelt."""
         for field in fields_of_users_own(where):
@@ -211,12 +241,7 @@ class Runs(OpenStore):
     def _select(self, clause: str, *values: object) -> list[StoredRun]:
         with self._reading():
             rows = self._index.execute(f"SELECT {_COLUMNS} FROM runs {clause}", values).fetchall()
-        found, damaged = [], []
-        for row in rows:
-            try:
-                found.append(run_of_row(row))
-            except Damaged:
-                damaged.append(str(row[0]))
+        found, damaged = _sound_and_damaged(rows)
         self._warn("run", damaged)
         return found
 
@@ -244,6 +269,16 @@ class Runs(OpenStore):
     def _checkpoint_file(self, run_id: str) -> list[Path]:
         rows = self._index.execute("SELECT file FROM checkpoints WHERE run_id = ?", (run_id,)).fetchall()
         return [self._root / "checkpoints" / file for (file,) in rows if is_file_of(file, run_id)]
+
+
+def _sound_and_damaged(rows: Sequence[tuple[Any, ...]]) -> tuple[list[StoredRun], list[str]]:
+    found, damaged = [], []
+    for row in rows:
+        try:
+            found.append(run_of_row(row))
+        except Damaged:
+            damaged.append(str(row[0]))
+    return found, damaged
 
 
 def _is_run_file(file: str, run_id: str) -> bool:

@@ -82,7 +82,9 @@ class Sweeps(OpenStore):
                 f"LEFT JOIN failures ON failures.run_id = value AND failures.seal IS {FAILURE_SEAL} ORDER BY key",
                 (json.dumps(list(run_ids)),),
             ).fetchall()
-        return self._sound_outcomes(rows)
+        found, damaged = _sound_outcomes(rows)
+        self._warn("run", damaged)
+        return found
 
     def without_weights(self, run_ids: Iterable[str]) -> list[str]:
         """Which of these runs are missing, or finished but stored without weights, in the same order."""
@@ -96,6 +98,12 @@ class Sweeps(OpenStore):
 
     def cells(self, sweep: str) -> list[CellOutcome]:
         """The outcome of every run of a sweep, in the order of the places."""
+        found, damaged = self.cells_and_damaged(sweep)
+        self._warn("run", damaged)
+        return found
+
+    def cells_and_damaged(self, sweep: str) -> tuple[list[CellOutcome], list[str]]:
+        """The cells of a sweep, and the ids of the damaged runs among them, which are as missing."""
         with self._reading():
             rows = self._index.execute(
                 f"SELECT place, cells.run_id, {_OUTCOME}, train_accuracy, test_accuracy "
@@ -104,7 +112,28 @@ class Sweeps(OpenStore):
                 "WHERE sweep = ? ORDER BY place",
                 (sweep,),
             ).fetchall()
-        return self._sound_outcomes(rows)
+        return _sound_outcomes(rows)
+
+    def final_columns(self, sweep: str, columns: Iterable[str]) -> dict[str, tuple[float | None, ...]]:
+        """What some columns of the last measured row are in each sound run of a sweep, by the run's id."""
+        paths = [f"$.{column}" for column in columns]
+        chosen = ", ".join(["json_extract(final, ?)"] * len(paths))
+        with self._reading():
+            rows = self._index.execute(
+                f"SELECT run_id, {chosen} FROM runs WHERE run_id IN (SELECT run_id FROM cells WHERE sweep = ?) "
+                f"AND {SOUND} AND json_valid(final)",
+                (*paths, sweep),
+            ).fetchall()
+        return {run_id: tuple(values) for run_id, *values in rows}
+
+    def progress(self) -> dict[str, tuple[int, int]]:
+        """How many cells each sweep has, and how many of them have a run. Does not look whether a run is damaged."""
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT sweep, count(*), count(runs.run_id) FROM cells "
+                "LEFT JOIN runs INDEXED BY runs_by_outcome USING (run_id) GROUP BY sweep"
+            ).fetchall()
+        return {sweep: (cells, done) for sweep, cells, done in rows}
 
     def counts(self, sweep: str) -> dict[str, int]:
         """How many runs of a sweep ended in each phase, diverged, failed, or are not done yet ("missing")."""
@@ -121,7 +150,10 @@ class Sweeps(OpenStore):
             (count,) = members.fetchone()
             return int(count)
 
-    def _sound_outcomes(self, rows: list[tuple[Any, ...]]) -> list[CellOutcome]:
-        """The outcomes; a damaged run is as missing, with a warning."""
-        self._warn("run", list(dict.fromkeys(row[1] for row in rows if row[2] == "damaged")))
-        return [CellOutcome._make(row if row[2] != "damaged" else (row[0], row[1], None, None, None)) for row in rows]
+
+def _sound_outcomes(rows: list[tuple[Any, ...]]) -> tuple[list[CellOutcome], list[str]]:
+    """The outcomes, a damaged run being as missing, and the ids of those."""
+    damaged = list(dict.fromkeys(row[1] for row in rows if row[2] == "damaged"))
+    return [
+        CellOutcome._make(row if row[2] != "damaged" else (row[0], row[1], None, None, None)) for row in rows
+    ], damaged

@@ -1,0 +1,70 @@
+// plotly.js in the colours of the page.
+
+const BARE = { displayModeBar: false, responsive: true };
+
+function themed(layout) {
+  const style = getComputedStyle(document.documentElement);
+  const ink = style.getPropertyValue("--ink").trim();
+  const line = style.getPropertyValue("--line").trim();
+  const axis = (own) => ({ gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true, ...own });
+  const axes = {};
+  for (const [name, own] of Object.entries(layout)) if (/^[xy]axis\d*$/.test(name)) axes[name] = axis(own);
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: ink, size: 12, family: "inherit" },
+    margin: { l: 52, r: 12, t: 12, b: 42 },
+    hoverlabel: { font: { family: "inherit" } },
+    showlegend: false,
+    ...layout,
+    xaxis: axis(layout.xaxis),
+    yaxis: axis(layout.yaxis),
+    ...axes,
+  };
+}
+
+/** plotly.js is large: everything else starts without it. */
+async function plotlyLoaded() {
+  if (!globalThis.Plotly) {
+    await new Promise((resolve) => { document.getElementById("plotly").addEventListener("load", resolve, { once: true }); });
+  }
+  return globalThis.Plotly;
+}
+
+/** Draw into an element, or change what is there. `words` is what a screen reader says. */
+export async function draw(target, traces, layout, words) {
+  if (words) {
+    target.setAttribute("role", "img");
+    target.setAttribute("aria-label", words);
+  }
+  const plotly = globalThis.Plotly ?? await plotlyLoaded();
+  return plotly.react(target, traces, themed(layout), BARE);
+}
+
+export function restyle(target, changes, traces) {
+  return globalThis.Plotly.restyle(target, changes, traces);
+}
+
+export function relayout(target, changes) {
+  return globalThis.Plotly.relayout(target, changes);
+}
+
+export const FRACTION = { range: [-0.03, 1.03], tickformat: ".0%" };
+
+/** A vertical line at x. */
+export function mark(x, color, dash = "dot") {
+  return { type: "line", xref: "x", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line: { color, dash, width: 1.5 } };
+}
+
+const BIN_COUNT = 50;
+
+/** How many values lie in each of 50 bins from 0 to 1. */
+export function binned(values, chosen = () => true) {
+  const counts = new Array(BIN_COUNT).fill(0);
+  values.forEach((value, i) => {
+    if (value !== null && chosen(i)) counts[Math.min(BIN_COUNT - 1, Math.floor(value * BIN_COUNT))] += 1;
+  });
+  return counts;
+}
+
+export const BIN_CENTERS = Array.from({ length: BIN_COUNT }, (_, i) => (i + 0.5) / BIN_COUNT);

@@ -1,0 +1,192 @@
+"""What the page shows, with known answers."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.explorer.conftest import ALPHAS, XIS, Filled
+
+from grokscope import RunSpec, analytic_weights
+from grokscope.errors import GrokscopeError, StoreError
+from grokscope.explorer import diagrams, networks, runs, views
+from grokscope.explorer.page import files
+from grokscope.explorer.report import bundle
+from grokscope.measure import pruning_orders
+from grokscope.plots.palette import ACCURACIES
+from grokscope.result import analytic_result
+from grokscope.store import Store
+from grokscope.sweeps.plan import Plan
+
+
+@pytest.fixture
+def store(filled: Filled) -> Store:
+    return Store(filled.path, create=False)
+
+
+def test_sweeps_are_listed_with_their_axes_and_progress(store: Store) -> None:
+    (sweep,) = views.sweep_list(store).sweeps
+    assert (sweep.name, sweep.cells, sweep.done) == ("small", 12, 10)
+    assert sweep.axes == "3 data fraction × 2 corruption × 2 weight decay"
+
+
+def test_runs_are_listed_newest_first_and_found_by_words_and_conditions(store: Store, filled: Filled) -> None:
+    listed = views.run_list(store)
+    assert listed.total == 10
+    finished = [run.finished_at for run in listed.runs if not run.damaged]
+    assert finished == sorted(finished, reverse=True)
+    assert [run.run_id for run in listed.runs if run.damaged] == [filled.damaged]
+    assert [run.run_id for run in views.run_list(store, filled.with_weights[:6]).runs] == [filled.with_weights]
+    assert views.run_list(store, "task.corruption=0.4 optimizer.weight_decay=0").total == 3
+    assert views.run_list(store, "100%").total == 0
+    assert "did you mean" in str(views.run_list(store, "task.coruption=0.4").problem)
+    assert len(views.run_list(store, limit=4, offset=8).runs) == 2
+
+
+def test_a_diagram_has_true_coordinates_and_every_state(store: Store, filled: Filled) -> None:
+    view = diagrams.diagram_view(store, "small")
+    assert view.columns.numbers == ALPHAS
+    assert view.rows is not None
+    assert view.rows.numbers == XIS
+    assert [panel.title for panel in view.panels] == ["weight decay 0", "weight decay 5"]
+    second = view.panels[1]
+    assert second.run_ids[5] == [filled.missing]
+    assert [seeds[0] for seeds in second.seeds[3:]] == ["failed", "damaged", None]
+    assert second.source[3:] == ["failed", "missing", "missing"]
+    assert view.panels[0].run_ids[0] == [filled.with_weights]
+    found = store.load(filled.with_weights).final
+    assert view.panels[0].test_accuracy[0] == pytest.approx(found.test_accuracy, abs=1e-4)
+
+
+def test_a_running_cell_is_shown_as_running(filled: Filled, tmp_path: Path) -> None:
+    store = Store(shutil.copytree(filled.path, tmp_path / "copy"))
+    store.lease(filled.missing)
+    assert diagrams.diagram_view(store, "small").panels[1].seeds[5] == ["running"]
+    assert runs.run_view(store, filled.missing).state == "running"
+
+
+def test_colours_are_means_over_seeds(tmp_path: Path, tiny: RunSpec) -> None:
+    from grokscope.training import execute
+
+    store = Store(tmp_path / "runs")
+    plan = Plan.over({"task.corruption": [0, 0.4], "training.seed": [0, 1]}, tiny, "seeds")
+    results = [execute(spec) for spec in plan.specs()]
+    for result in results:
+        store.save(result)
+    store.record_sweep("seeds", plan.to_dict(), [result.run_id for result in results], refined=False)
+    view = diagrams.diagram_view(store, "seeds")
+    assert view.seeds == 2
+    assert view.panels[0].run_ids[0] == [results[0].run_id, results[2].run_id]
+    mean = (results[0].final.mean_ipr + results[2].final.mean_ipr) / 2
+    assert diagrams.color_view(store, "seeds", 0, "mean_ipr").values[0] == pytest.approx(mean, rel=1e-4)
+    known: dict[str, float | None] = {}
+    assert diagrams.grokked_view(store, "seeds", 0, known, most=3).left == 1
+    assert diagrams.grokked_view(store, "seeds", 0, known, most=3).left == 0
+    assert diagrams.grokked_view(store, "seeds", 0, known, most=3).values == [None, None]
+
+
+def test_what_is_not_there_is_an_error_in_words(store: Store) -> None:
+    with pytest.raises(StoreError, match="did you mean 'small'"):
+        diagrams.diagram_view(store, "smal")
+    with pytest.raises(StoreError, match="no panel 2"):
+        diagrams.color_view(store, "small", 2, "mean_ipr")
+
+
+def test_a_run_says_what_became_of_it(store: Store, filled: Filled) -> None:
+    assert runs.run_view(store, filled.failed).traceback == "Traceback: on purpose"
+    assert runs.run_view(store, filled.missing).state == "missing"
+    damaged = runs.run_view(store, filled.damaged)
+    assert damaged.state == "damaged"
+    assert "has been changed" in damaged.words
+    run = runs.run_view(store, filled.with_weights)
+    assert run.has_weights
+    assert run.neurons is not None
+    assert run.neurons.norm is not None
+    assert len(run.neurons.norm) == 24
+    assert run.curve["step"][-1] == 30
+    without = runs.run_view(store, filled.without_weights)
+    assert not without.has_weights
+    assert without.neurons is not None
+    assert without.neurons.norm is None
+
+
+def test_a_network_without_pruned_neurons_is_the_stored_one(store: Store, filled: Filled) -> None:
+    for spec in (filled.specs[place] for place in (0, 3, 4)):
+        result = networks.network_of(store, spec.run_id)
+        for order in networks.pruning_view(result).orders:
+            assert order.train_accuracy[0] == pytest.approx(result.final.train_accuracy, abs=1e-3)
+            assert order.test_accuracy[0] == pytest.approx(result.final.test_accuracy, abs=1e-3)
+
+
+def test_a_copied_spec_is_the_same_run(filled: Filled) -> None:
+    import tomllib
+
+    for spec in filled.specs[:3]:
+        view = runs.spec_view(spec)
+        flags = dict(word.split("=", 1) for word in view.command.split(" --set ")[1:])
+        assert RunSpec().updated_from_text(flags).run_id == spec.run_id
+        assert RunSpec(**tomllib.loads(view.toml)).run_id == spec.run_id
+        inside = view.python.split("updated(", 1)[1].split(")\n", 1)[0]
+        assert RunSpec().updated(eval(inside)).run_id == spec.run_id
+
+
+def test_the_analytic_network_is_taken_apart() -> None:
+    result = analytic_result(modulus=23, width=400)
+    pruning = networks.pruning_view(result)
+    lowest = next(order for order in pruning.orders if order.name == "lowest_ipr")
+    assert lowest.test_accuracy[0] == 1
+    assert (
+        lowest.order
+        == pruning_orders(result.spec.model, result.trained_weights(), result.spec.task)["lowest_ipr"].tolist()
+    )
+    assert len(lowest.test_accuracy) == 401
+    neuron = networks.neuron_view(result, 7)
+    assert neuron.ipr == pytest.approx(1, abs=1e-4)
+    assert [vector.name for vector in neuron.vectors] == ["U", "V", "W"]
+    weights = analytic_weights(23, 400)
+    assert neuron.vectors[0].values == pytest.approx(weights["U"][7].tolist(), rel=1e-4)
+    strongest = [max(range(12), key=lambda wave: vector.amplitude[wave] or 0) for vector in neuron.vectors]
+    assert len(set(strongest)) == 1
+    logits = networks.logits_view(result)
+    assert logits.won["corrupted"] == 1
+    assert all(example.predicted == example.truth != example.label for example in logits.examples)
+    audit = networks.audit_view(result)
+    assert audit.auroc == 1
+    assert all(one.label != one.truth for one in audit.suspects)
+    with pytest.raises(GrokscopeError, match="0 … 399"):
+        networks.neuron_view(result, 400)
+
+
+def test_a_strangers_code_is_never_imported(tmp_path: Path) -> None:
+    """A store may be anybody's: looking at a run runs none of the code that it names."""
+    from grokscope import train
+
+    code = tmp_path / "own.py"
+    code.write_text("from grokscope import Regularizer\n\nclass Own(Regularizer):\n    pass\n", encoding="utf-8")
+    spec = RunSpec().updated(
+        {"task.modulus": 7, "model.width": 8, "training.steps": 3, "regularizer.kind": f"{code}:Own"}
+    )
+    train(spec, store=tmp_path / "runs", weights=True, engine="torch")
+    code.write_text("raise SystemExit('imported')\n", encoding="utf-8")
+    store = Store(tmp_path / "runs", create=False)
+    view = runs.run_view(store, spec.run_id)
+    assert view.state == "finished"
+    assert view.own_code
+    assert views.run_list(store).total == 1
+    with pytest.raises(GrokscopeError, match="does not import"):
+        networks.network_of(store, spec.run_id)
+
+
+def test_the_page_has_the_colours_of_the_figures() -> None:
+    palette = files()["palette.js"][0].decode()
+    for column, (label, color, _) in ACCURACIES.items():
+        assert f'{column}: "{color}"' in palette
+        assert f'{column}: "{label}"' in palette
+
+
+def test_modules_become_one_without_imports_and_with_names_of_their_own() -> None:
+    import re
+
+    script = bundle({name: content for name, (content, _) in files().items()}).decode()
+    assert not re.search(r"^(import|export) ", script, re.MULTILINE)
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script, re.MULTILINE)
+    assert len(names) == len(set(names))
