@@ -22,7 +22,8 @@ LOOKING = {
 
 def grokscope(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    done = here(arguments, cwd) if arguments[0] in LOOKING else _in_a_process(arguments, cwd)
+    looking = arguments[0] in LOOKING or "--dry-run" in arguments
+    done = here(arguments, cwd) if looking else _in_a_process(arguments, cwd)
     assert not check or done.returncode == 0, done.stderr
     return done
 

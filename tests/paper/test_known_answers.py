@@ -35,10 +35,11 @@ def test_without_corruption_it_groks_within_84_steps() -> None:
     assert result.final.test_accuracy == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize(
     ("decay", "steps", "train", "test", "phase"),
     [
-        pytest.param(0.0, 1000, 0.978, 0.983, "coexistence", marks=pytest.mark.verify),
+        (0.0, 1000, 0.978, 0.983, "coexistence"),
         (5.0, 500, 0.786, 1.0, "partial_inversion"),
         (15.0, 500, 0.654, 1.0, "full_inversion"),
     ],
