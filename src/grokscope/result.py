@@ -48,6 +48,8 @@ class RunResult:
     outputs: NeuronSpectra | None  # at its output; None too for a two-layer network, whose `neurons` have both ends
     # phases
     phase: Phase | None  # None if it diverged
+    # [rows of the curve, IPR_BINS]  how many neurons had which IPR; None without waves, and in runs of older releases
+    ipr_history: npt.NDArray[np.unsignedinteger] | None = None
 
     @property
     def run_id(self) -> str:
@@ -203,6 +205,7 @@ class Checkpoint:
     curve: tuple[Row, ...]
     seconds: float  # that the run has taken so far
     engine: str  # another one would go on with other rounding
+    ipr_history: npt.NDArray[np.unsignedinteger] | None = None  # as in a result
 
 
 def row_to_dict(row: Row) -> dict[str, float | int | None]:

@@ -112,7 +112,9 @@ class RunGroup:
     def checkpoints(self) -> dict[int, Checkpoint]:
         """Where the runs stand, by their places. A diverged one is left out: going on would misdate its divergence."""
         return {
-            i: Checkpoint(self._trainer.state(i), tuple(record.curve), self._seconds(), self._trainer.name)
+            i: Checkpoint(
+                self._trainer.state(i), tuple(record.curve), self._seconds(), self._trainer.name, record.ipr_history()
+            )
             for i, record in enumerate(self._records)
             if not record.diverged
         }
@@ -140,6 +142,7 @@ class _Record:
         self.dataset = job.spec.dataset()
         self.curve: list[Row] = list(job.start.curve) if job.start else []
         self._measurements = measurements_called(job.spec.training.measurements)
+        self._histograms = list(job.start.ipr_history) if job.start and job.start.ipr_history is not None else []
         self.spectra: NeuronSpectra | None = None
         self.diverged_step: int | None = None
 
@@ -161,8 +164,14 @@ class _Record:
         moment = Moment(step, train_loss, self.spec.model, weights, train_set, test_set, self.dataset)
         self.curve.append(take_row(moment, self._measurements))
         self.spectra = moment.spectra
+        if self.spectra is not None:
+            self._histograms.append(self.spectra.histogram())
         if self._job.on_measurement is not None:
             self._job.on_measurement(self.curve[-1], self.spectra)
+
+    def ipr_history(self) -> npt.NDArray[np.unsignedinteger] | None:
+        """A histogram for each row of the curve; None if there are no waves, or if an older release began the run."""
+        return np.stack(self._histograms) if self.curve and len(self._histograms) == len(self.curve) else None
 
     def result(self, weights: Weights, seconds: float, engine: str) -> RunResult:
         """The run, now that it has ended."""
@@ -180,6 +189,7 @@ class _Record:
             neurons=self.spectra if finished else None,
             outputs=output_spectra(self.spec.model, weights, self.spec.task) if finished else None,
             phase=self._phase() if finished else None,
+            ipr_history=self.ipr_history(),
         )
 
     def _phase(self) -> Phase:

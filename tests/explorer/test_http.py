@@ -163,9 +163,9 @@ def test_a_trained_run_lands_in_the_store_with_its_history(trainer: Client, tmp_
     view = _wait(trainer, run_id)
     assert view["state"] == "stored", view
     assert Store(tmp_path / "runs").load(run_id).weights is not None
-    history = trainer.get(f"/api/runs/{run_id}/history").json()
-    assert history["steps"][-1] == 60
-    assert len(history["ipr"][0]) == 16
+    run = trainer.get(f"/api/runs/{run_id}").json()
+    assert run["curve"]["step"][-1] == 60
+    assert [sum(counts) for counts in run["ipr_history"]] == [16] * len(run["curve"]["step"])
     again = trainer.post(f"/api/runs/{run_id}/train").json()
     assert again["run_id"] == run_id
     assert _wait(trainer, run_id)["state"] == "stored"

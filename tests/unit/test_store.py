@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import grokscope as gs
+from grokscope.errors import DamagedError
 from grokscope.store.schema import SCHEMA_VERSION
 
 
@@ -45,6 +46,8 @@ def test_a_run_comes_back_as_it_was(store: gs.Store, result: gs.RunResult, keep:
     assert result.neurons is not None
     for name in ("ipr", "gini", "frequency"):
         np.testing.assert_array_equal(getattr(loaded.neurons, name), getattr(result.neurons, name))
+    assert result.ipr_history is not None
+    np.testing.assert_array_equal(loaded.ipr_history, result.ipr_history)
     if keep:
         assert loaded.weights is not None
         assert result.weights is not None
@@ -67,8 +70,8 @@ def test_a_diverged_run_comes_back(store: gs.Store, tiny: gs.RunSpec) -> None:
 
 
 def test_a_result_without_a_curve_comes_back(store: gs.Store, result: gs.RunResult) -> None:
-    empty = gs.RunResult(**vars(result) | {"curve": (), "neurons": None, "phase": None, "status": "diverged"})
-    store.save(empty)
+    nothing = {"curve": (), "neurons": None, "phase": None, "status": "diverged", "ipr_history": None}
+    store.save(gs.RunResult(**vars(result) | nothing))
     assert store.load(result.run_id).curve == ()
 
 
@@ -82,6 +85,19 @@ def test_a_column_that_did_not_exist_yet_is_missing(store: gs.Store, result: gs.
     assert [row.test_accuracy for row in loaded.curve] == [row.test_accuracy for row in result.curve]
     with pytest.raises(AttributeError, match="no column 'test_acuracy'; did you mean 'test_accuracy'"):
         _ = loaded.final.test_acuracy
+
+
+def test_a_run_without_the_history_of_its_ipr_comes_back(store: gs.Store, result: gs.RunResult) -> None:
+    """Older releases did not keep it."""
+    store.save(replace(result, ipr_history=None))
+    assert store.load(result.run_id).ipr_history is None
+
+
+def test_a_history_that_is_not_of_the_curve_is_damage(store: gs.Store, result: gs.RunResult) -> None:
+    assert result.ipr_history is not None
+    store.save(replace(result, ipr_history=result.ipr_history[1:]))
+    with pytest.raises(DamagedError, match="the history of its IPR"):
+        store.load(result.run_id)
 
 
 def test_a_store_can_be_opened_again_and_lists_its_runs(store: gs.Store, result: gs.RunResult) -> None:

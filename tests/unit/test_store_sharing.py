@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,11 @@ def test_a_run_goes_on_from_a_stored_checkpoint_bit_for_bit(
     assert whole.weights is not None
     for name, array in whole.weights.items():
         assert (resumed.weights[name] == array).all()
+    assert whole.ipr_history is not None
+    assert resumed.ipr_history is not None
+    assert resumed.ipr_history.tolist() == whole.ipr_history.tolist()
+    unknown = execute(spec, engine=engine, start=replace(start, ipr_history=None))  # of an older release
+    assert unknown.ipr_history is None
     assert resumed.seconds > start.seconds > 0
 
 

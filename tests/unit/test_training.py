@@ -36,6 +36,20 @@ def test_a_curve_has_a_row_for_each_measured_step(tiny: gs.RunSpec) -> None:
     assert tuple(seen) == result.curve
 
 
+def test_the_history_of_the_ipr_counts_the_neurons_in_every_row(tiny: gs.RunSpec) -> None:
+    iprs: list[list[float]] = []
+
+    def keep(_: gs.Row, spectra: gs.NeuronSpectra | None) -> None:
+        assert spectra is not None
+        iprs.append(spectra.neuron_ipr[~spectra.dead].tolist())
+
+    history = gs.run(tiny, on_measurement=keep).ipr_history
+    assert history is not None
+    assert len(history) == len(iprs)
+    for counts, own in zip(history.tolist(), iprs, strict=True):
+        assert counts == [sum(k <= 50 * ipr < k + 1 or (k == 49 and ipr >= 1) for ipr in own) for k in range(50)]
+
+
 def test_accuracies_fit_together(tiny: gs.RunSpec) -> None:
     """Training accuracy is the mean of the corrupted and the clean part, and the module agrees with the curve."""
     result = gs.run(tiny)

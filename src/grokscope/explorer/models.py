@@ -157,6 +157,7 @@ class RunView(BaseModel):
     curve: dict[str, Numbers] = {}
     events: list[EventView] = []
     neurons: NeuronsView | None = None
+    ipr_history: list[list[int]] = []  # [rows of the curve, bins from 0 to 1]; empty in runs of older releases
     traceback: str | None = None
 
 

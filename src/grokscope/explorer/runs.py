@@ -44,6 +44,7 @@ def run_view(store: Store, run_id: str) -> m.RunView:
         curve={name: numbers(values) for name, values in result.to_columns().items()} if result.curve else {},
         events=_events(result),
         neurons=neurons_view(result.neurons, result) if result.neurons is not None else None,
+        ipr_history=[] if result.ipr_history is None else result.ipr_history.tolist(),
     )
 
 

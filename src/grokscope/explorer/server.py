@@ -29,7 +29,7 @@ from grokscope.explorer import diagrams, networks, page, paper, runs, views
 from grokscope.explorer import models as m
 from grokscope.explorer.live import Listeners
 from grokscope.explorer.security import Guard
-from grokscope.explorer.training import HistoryView, TooManyError, Trainings, TrainingView, spec_from
+from grokscope.explorer.training import TooManyError, Trainings, TrainingView, spec_from
 from grokscope.store import Store
 
 RunId = Annotated[str, PathParameter(pattern="^[0-9a-f]{16}$")]
@@ -209,10 +209,6 @@ def _add_training(app: FastAPI, store_path: Path, opened: Callable[[], AbstractC
     def post_train_again(run_id: RunId) -> TrainingView:
         with opened() as store:
             return trainings.start(store.resolve(run_id).spec)
-
-    @app.get("/api/runs/{run_id}/history", response_model=HistoryView | None)
-    def get_history(run_id: RunId) -> HistoryView | None:
-        return trainings.history(run_id)
 
 
 def _add_page(app: FastAPI) -> None:

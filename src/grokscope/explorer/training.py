@@ -4,8 +4,7 @@ trainings = Trainings(Path("grokscope-runs"))
 trainings.start(spec)
 trainings.status(spec.run_id).curve["test_accuracy"]
 
-It takes a lease like every other worker, so no run is trained twice at a time. The IPR of all neurons at every measured
-step, which the store does not keep, is kept in memory for the last runs.
+It takes a lease like every other worker, so no run is trained twice at a time.
 """
 
 import threading
@@ -16,13 +15,12 @@ from pathlib import Path
 from queue import Queue
 from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel
 
 from grokscope.errors import GrokscopeError, SpecError, StoreError
 from grokscope.explorer.models import Numbers
 from grokscope.explorer.numbers import numbers
-from grokscope.measure import NeuronSpectra, Row
+from grokscope.measure import Row
 from grokscope.result import Checkpoint
 from grokscope.spec import RunSpec
 from grokscope.store import LeaseAnswer, Store
@@ -63,13 +61,6 @@ class TrainingView(BaseModel):
     curve: dict[str, Numbers]
 
 
-class HistoryView(BaseModel):
-    """The IPR of every neuron on the way, as the last training of a run showed it."""
-
-    steps: list[int]
-    ipr: list[Numbers]  # [steps, neurons]
-
-
 class TooManyError(GrokscopeError):
     """More runs were asked for than may wait."""
 
@@ -86,14 +77,7 @@ class Training:
         self.state: State = "waiting"
         self.words = "waits for its turn"
         self.rows: list[Row] = []
-        self.history: list[tuple[int, Numbers]] = []  # steps, and the IPR of all neurons
         self.stopping = threading.Event()
-
-    def measured(self, row: Row, spectra: NeuronSpectra | None) -> None:
-        """Keep a row, and the IPR of all neurons."""
-        self.rows.append(row)
-        if spectra is not None:
-            self.history.append((row.step, numbers(np.where(spectra.dead, np.nan, spectra.neuron_ipr), 3)))
 
     def view(self) -> TrainingView:
         """For the page."""
@@ -155,15 +139,6 @@ class Trainings:
         """How far a run is."""
         return self._find(run_id).view()
 
-    def history(self, run_id: str) -> HistoryView | None:
-        """The IPR on the way, if the run was trained here."""
-        with self._lock:
-            training = self._known.get(run_id)
-        if training is None or training.state != "stored" or not training.history:
-            return None
-        steps, ipr = zip(*training.history, strict=True)
-        return HistoryView(steps=list(steps), ipr=list(ipr))
-
     def _find(self, run_id: str) -> Training:
         with self._lock:
             if run_id not in self._known:
@@ -195,7 +170,7 @@ class Trainings:
                 result = execute(
                     training.spec,
                     start=start,
-                    on_measurement=training.measured,
+                    on_measurement=lambda row, _: training.rows.append(row),
                     on_pause=self._keeping(store, training),
                 )
                 store.save(result, weights=True)

@@ -26,13 +26,14 @@ from grokscope.measure.pruning.curves import (
     pruning_orders,
     random_order,
 )
-from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra, output_spectra
+from grokscope.measure.spectra.spectrum import IPR_BINS, NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.measure.spectra.waves import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 
 __all__ = [
     "BAND",
     "BUILT_IN",
     "COLUMNS",
+    "IPR_BINS",
     "ORDERS",
     "WHOLE_NUMBERS",
     "Ablations",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from grokscope.engines import TrainingState, initial_state
-from grokscope.measure import COLUMNS, WHOLE_NUMBERS, NeuronSpectra, Row
+from grokscope.measure import COLUMNS, IPR_BINS, WHOLE_NUMBERS, NeuronSpectra, Row
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
 
@@ -93,8 +93,8 @@ def _first_line(error: Exception) -> str:
 
 
 def pack_run(result: RunResult, record: Mapping[str, Any], *, weights: bool) -> Packed:
-    """The file of a run: curve.*, neurons.*, outputs.* and weights.*"""
-    arrays = _curve_arrays(result.curve)
+    """The file of a run: curve.*, history.*, neurons.*, outputs.* and weights.*"""
+    arrays = _curve_arrays(result.curve) | _history_arrays(result.ipr_history)
     for name, spectra in (("neurons", result.neurons), ("outputs", result.outputs)):
         if spectra is not None:
             arrays |= _named(name, {key: array for key, array in vars(spectra).items() if array is not None})
@@ -111,19 +111,22 @@ class RunArrays:
     neurons: NeuronSpectra | None
     outputs: NeuronSpectra | None
     weights: Arrays | None
+    ipr_history: npt.NDArray[np.unsignedinteger] | None
 
 
 def run_from(content: Content, spec: RunSpec) -> RunArrays:
     """The arrays of a run, with their names, shapes and types checked."""
-    groups = _groups(content.arrays, ("curve", "neurons", "outputs", "weights"))
+    groups = _groups(content.arrays, ("curve", "history", "neurons", "outputs", "weights"))
     weights = {name: array.astype(np.float32, copy=False) for name, array in groups["weights"].items()}
     if weights and content.checksum is None and not spec.unresolved:
         _check_like("weights", weights, initial_state(spec).weights)
+    curve = _curve_from(groups["curve"])
     return RunArrays(
-        _curve_from(groups["curve"]),
+        curve,
         _spectra_from("neurons", groups["neurons"]),
         _spectra_from("outputs", groups["outputs"]),
         weights or None,
+        _history_from(groups["history"], len(curve)),
     )
 
 
@@ -168,13 +171,28 @@ def _curve_from(arrays: Arrays) -> tuple[Row, ...]:
     return tuple(Row(dict(zip(names, row, strict=True))) for row in zip(*filled, strict=True))
 
 
+def _history_arrays(history: npt.NDArray[np.unsignedinteger] | None) -> Arrays:
+    return {} if history is None else {"history.ipr": history}
+
+
+def _history_from(arrays: Arrays, rows: int) -> npt.NDArray[np.unsignedinteger] | None:
+    """The inverse; None for runs of older releases."""
+    if not arrays:
+        return None
+    history = arrays.get("ipr")
+    if history is None or len(arrays) > 1 or history.shape != (rows, IPR_BINS) or history.dtype.kind != "u":
+        raise Damaged("the history of its IPR has another shape or type than its curve asks for")
+    return history
+
+
 # ---- checkpoints ---------------------------------------------------------------------------------------------------
 
 
 def pack_checkpoint(run_id: str, checkpoint: Checkpoint) -> Packed:
-    """The file of an unfinished run: curve.*, weights.* and moments.*"""
+    """The file of an unfinished run: curve.*, history.*, weights.* and moments.*"""
     state = checkpoint.state
-    arrays = _curve_arrays(checkpoint.curve) | _named("weights", state.weights) | _named("moments", state.moments)
+    arrays = _curve_arrays(checkpoint.curve) | _history_arrays(checkpoint.ipr_history)
+    arrays |= _named("weights", state.weights) | _named("moments", state.moments)
     record = {"step": state.step, "seconds": checkpoint.seconds, "engine": checkpoint.engine}
     return pack(arrays, run_id, record)
 
@@ -183,7 +201,7 @@ def checkpoint_from(content: Content, spec: RunSpec) -> Checkpoint:
     """The inverse of `pack_checkpoint`. What cannot be the state of this run on its way is damaged."""
     if content.record is None:
         raise Damaged("an older release wrote it, without a checksum")
-    groups = _groups(content.arrays, ("curve", "weights", "moments"))
+    groups = _groups(content.arrays, ("curve", "history", "weights", "moments"))
     state = TrainingState(content.record["step"], groups["weights"], groups["moments"])
     start = initial_state(spec.resolved())
     _check_like("weights", state.weights, start.weights)
@@ -193,7 +211,8 @@ def checkpoint_from(content: Content, spec: RunSpec) -> Checkpoint:
     curve = _curve_from(groups["curve"])
     if [row.step for row in curve] != [step for step in spec.training.measured_steps() if step <= state.step]:
         raise Damaged("its curve has other steps than the run")
-    return Checkpoint(state, curve, content.record["seconds"], content.record["engine"])
+    history = _history_from(groups["history"], len(curve))
+    return Checkpoint(state, curve, content.record["seconds"], content.record["engine"], history)
 
 
 # ---- sweeps --------------------------------------------------------------------------------------------------------

@@ -195,6 +195,7 @@ class Runs(OpenStore):
             neurons=arrays.neurons,
             outputs=arrays.outputs,
             phase=run.phase,
+            ipr_history=arrays.ipr_history,
         )
 
     def damage(self, run_id: str) -> str | None:

@@ -6,7 +6,7 @@ import { changeState, readState } from "./state.js";
 import { draw, mark, FRACTION, BIN_CENTERS, binned } from "./charts.js";
 import { BARS, COLORS, DASHES, LABELS, accuracyKeys } from "./palette.js";
 import { NetworkSections } from "./network.js";
-import { trainAgainButton, stepSlider } from "./training.js";
+import { trainAgainButton } from "./training.js";
 
 /** A pane that shows one run at a time; two of them stand side by side. */
 export class Pane {
@@ -45,7 +45,7 @@ export class Pane {
     try {
       view = await get(`/api/runs/${runId}`);
     } catch (problem) {
-      view = { run_id: runId, state: "missing", words: problem.message, curve: {}, events: [], own_code: [] };
+      view = { run_id: runId, state: "missing", words: problem.message, curve: {}, events: [], own_code: [], ipr_history: [] };
     }
     if (this.shown !== key) return; // another cell was chosen in the meantime
     const phase = this.page.legend.get(view.phase ?? outcome ?? (view.state === "diverged" ? "diverged" : ""));
@@ -153,16 +153,36 @@ function histogram(view, page) {
   const dead = ipr.length - live.length;
   const mean = live.reduce((sum, value) => sum + value, 0) / Math.max(1, live.length);
   const note = element("p", { class: "quiet" });
-  const show = (values, words) => {
-    draw(chart, [{ type: "bar", x: BIN_CENTERS, y: binned(values), marker: { color: BARS }, hovertemplate: "%{y} with IPR near %{x:.2f}<extra></extra>" }],
+  const show = (counts, words) => {
+    draw(chart, [{ type: "bar", x: BIN_CENTERS, y: counts, marker: { color: BARS }, hovertemplate: "%{y} with IPR near %{x:.2f}<extra></extra>" }],
       { xaxis: { title: { text: "IPR" }, range: [0, 1] }, yaxis: { title: { text: what } }, bargap: 0.05 },
       `Histogram of the IPR of ${ipr.length} ${what}`);
     note.textContent = words;
   };
-  const final = () => show(ipr, `${ipr.length} ${what}, mean IPR ${mean.toFixed(3)}${dead ? `, ${dead} dead` : ""}, at the end`);
+  const final = () => show(binned(ipr), `${ipr.length} ${what}, mean IPR ${mean.toFixed(3)}${dead ? `, ${dead} dead` : ""}, at the end`);
   const holder = section("IPR", chart, note);
   whenVisible(chart, final);
-  holder.append(stepSlider(view, page, show));
+  holder.append(view.ipr_history.length ? stepSlider(view, show, final) : withoutHistory(view, page));
+  return holder;
+}
+
+function stepSlider(view, show, final) {
+  const last = view.ipr_history.length - 1;
+  const slider = element("input", { type: "range", min: 0, max: last, value: last, id: `step-${view.run_id}` });
+  slider.addEventListener("input", () => {
+    const at = Number(slider.value);
+    slider.setAttribute("aria-valuetext", `step ${view.curve.step[at]}`);
+    if (at === last) final();
+    else show(view.ipr_history[at], `at step ${view.curve.step[at]}`);
+  });
+  return element("label", { for: slider.id, class: "wide" }, "Training step ", slider);
+}
+
+function withoutHistory(view, page) {
+  const holder = element("div", {}, element("p", { class: "quiet" }, "An older release stored this run, without the IPR on the way."));
+  if (page.allowTrain && !view.own_code.length) {
+    holder.append(trainAgainButton(view.run_id, `Train it again to see it (${secondsInWords(view.seconds ?? 0)})`));
+  }
   return holder;
 }
 

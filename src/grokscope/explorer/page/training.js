@@ -1,7 +1,7 @@
 // Training from the page, where the server allows it.
 
-import { element, keys, replace, secondsInWords } from "./dom.js";
-import { get, isReport, post } from "./api.js";
+import { element, keys, replace } from "./dom.js";
+import { get, post } from "./api.js";
 import { addressOf } from "./state.js";
 import { draw, FRACTION } from "./charts.js";
 import { COLORS, DASHES, LABELS, accuracyKeys } from "./palette.js";
@@ -60,37 +60,6 @@ function drawTraining(chart, view) {
   draw(chart, names.map((name) => ({
     type: "scatter", mode: "lines", name: LABELS[name], x: view.curve.step, y: view.curve[name], line: { color: COLORS[name], dash: DASHES[name] ?? "solid" },
   })), { xaxis: { title: { text: "step" }, range: [0, view.steps] }, yaxis: FRACTION }, "Accuracies so far");
-}
-
-/** The IPR on the way: a slider if this server has trained the run, otherwise how to get it. */
-export function stepSlider(view, page, show) {
-  const holder = element("div", {});
-  if (isReport()) {
-    replace(holder, element("p", { class: "quiet" }, "A report has the IPR at the end only."));
-  } else if (!page.allowTrain) {
-    replace(holder, element("p", { class: "quiet" },
-      "The IPR on the way is not stored: grokscope explore --allow-train trains the run again and shows it."));
-  } else {
-    fillSlider(view, show, holder);
-  }
-  return holder;
-}
-
-async function fillSlider(view, show, holder) {
-  const history = await get(`/api/runs/${view.run_id}/history`);
-  if (!history) {
-    if (view.own_code.length) return;
-    replace(holder, trainAgainButton(view.run_id, `Train it again to see the IPR on the way (${secondsInWords(view.seconds ?? 0)})`,
-      () => { fillSlider(view, show, holder); if (!view.has_weights) dispatchEvent(new Event("storechange")); }));
-    return;
-  }
-  const last = history.steps.length - 1;
-  const slider = element("input", { type: "range", min: 0, max: last, value: last, id: `step-${view.run_id}` });
-  slider.addEventListener("input", () => {
-    const at = Number(slider.value);
-    show(history.ipr[at], `at step ${history.steps[at]}`);
-  });
-  replace(holder, element("label", { for: slider.id, class: "wide" }, "Training step ", slider));
 }
 
 const FORM = [

@@ -50,6 +50,9 @@ def _relative(spectra: FloatArray) -> FloatArray:
     return np.asarray(np.divide(spectra, largest, out=np.zeros_like(spectra), where=largest != 0))
 
 
+IPR_BINS = 50  # of the histograms that every run keeps
+
+
 @dataclass(frozen=True)
 class NeuronSpectra:
     """Per-neuron measures; the first axis of each array is the vectors that belong to a neuron.
@@ -103,6 +106,11 @@ class NeuronSpectra:
     def mean_ipr(self) -> float:
         """The mean over live neurons; NaN if there are none."""
         return _mean(self.neuron_ipr[~self.dead])
+
+    def histogram(self) -> npt.NDArray[np.unsignedinteger]:
+        """How many live neurons have their IPR in each of `IPR_BINS` equal bins from 0 to 1 [bins]."""
+        counts, _ = np.histogram(np.clip(self.neuron_ipr[~self.dead], 0, 1), IPR_BINS, (0, 1))
+        return counts.astype(np.min_scalar_type(self.ipr.shape[1]))
 
     @property
     def norm_correlation(self) -> float:
