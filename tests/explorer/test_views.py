@@ -161,7 +161,11 @@ def test_a_strangers_code_is_never_imported(tmp_path: Path) -> None:
     from grokscope import train
 
     code = tmp_path / "own.py"
-    code.write_text("from grokscope import Regularizer\n\nclass Own(Regularizer):\n    pass\n", encoding="utf-8")
+    code.write_text(
+        "from grokscope import Regularizer\n\nclass Own(Regularizer):\n"
+        "    def penalty(self, weights):\n        return 0.0\n",
+        encoding="utf-8",
+    )
     spec = RunSpec().updated(
         {"task.modulus": 7, "model.width": 8, "training.steps": 3, "regularizer.kind": f"{code}:Own"}
     )

@@ -105,7 +105,7 @@ def spec_view(spec: RunSpec) -> m.SpecView:
     changed = {
         f"{section}.{field}": getattr(getattr(spec, section), field)
         for section in (*FAMILIES, "training")
-        for field in getattr(spec, section).identity()
+        for field in getattr(spec, section).identity
         if hasattr(getattr(spec, section), field)
     }
     flags = "".join(f" --set {_quoted(f'{path}={_as_text(value)}')}" for path, value in changed.items())
