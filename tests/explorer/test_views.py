@@ -1,6 +1,11 @@
 """What the page shows, with known answers."""
 
+import base64
+import gzip
+import json
+import math
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,14 +13,19 @@ from tests.explorer.conftest import ALPHAS, XIS, Filled
 
 from grokscope import RunSpec, analytic_weights
 from grokscope.errors import GrokscopeError, StoreError
-from grokscope.explorer import diagrams, networks, runs, views
+from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import drawing_of
+from grokscope.experiments.evidence import Needs
+from grokscope.experiments.experiment import Experiment
+from grokscope.explorer import diagrams, networks, paper, runs, views
 from grokscope.explorer.page import files
-from grokscope.explorer.report import bundle
+from grokscope.explorer.report import bundle, write_report
 from grokscope.measure import pruning_orders
 from grokscope.plots.palette import ACCURACIES
 from grokscope.result import analytic_result
 from grokscope.store import Store
 from grokscope.sweeps.plan import Plan
+from grokscope.training import execute
 
 
 @pytest.fixture
@@ -65,8 +75,6 @@ def test_a_running_cell_is_shown_as_running(filled: Filled, tmp_path: Path) -> N
 
 
 def test_colours_are_means_over_seeds(tmp_path: Path, tiny: RunSpec) -> None:
-    from grokscope.training import execute
-
     store = Store(tmp_path / "runs")
     plan = Plan.over({"task.corruption": [0, 0.4], "training.seed": [0, 1]}, tiny, "seeds")
     results = [execute(spec) for spec in plan.specs()]
@@ -146,7 +154,17 @@ def test_the_analytic_network_is_taken_apart() -> None:
     assert neuron.vectors[0].values == pytest.approx(weights["U"][7].tolist(), rel=1e-4)
     strongest = [max(range(12), key=lambda wave: vector.amplitude[wave] or 0) for vector in neuron.vectors]
     assert len(set(strongest)) == 1
+    waving = next(each for each in map(partial(networks.neuron_view, result), range(400)) if each.residual is not None)
+    assert waving.residual == pytest.approx(0, abs=1e-4)
+    phases = [vector.phase or 0 for vector in waving.vectors]
+    assert math.cos(phases[0] + phases[1] - phases[2]) == pytest.approx(1, abs=1e-3)
+    everything = networks.phases_view(result)
+    assert (everything.relation, everything.periodic) == ("φ_u + φ_v − φ_w", 400)
+    assert everything.mean_residual == pytest.approx(0, abs=1e-4)
+    apart = [math.cos((a or 0) - (b or 0)) for a, b in zip(everything.input_sum, everything.output, strict=True)]
+    assert min(apart) == pytest.approx(1, abs=1e-5)
     logits = networks.logits_view(result)
+    assert logits.symbols == [23, 23]
     assert logits.won["corrupted"] == 1
     assert all(example.predicted == example.truth != example.label for example in logits.examples)
     audit = networks.audit_view(result)
@@ -154,6 +172,50 @@ def test_the_analytic_network_is_taken_apart() -> None:
     assert all(one.label != one.truth for one in audit.suspects)
     with pytest.raises(GrokscopeError, match="0 … 399"):
         networks.neuron_view(result, 400)
+
+
+def test_any_example_can_be_looked_at() -> None:
+    result = analytic_result(modulus=23, width=400)
+    data = result.dataset()
+    seen = [networks.example_view(result, [first, second]) for first in range(23) for second in (0, 7)]
+    for example in seen:
+        first, second = example.inputs
+        assert example.truth == (first + second) % 23 == example.predicted
+        assert example.logits.index(max(value or 0 for value in example.logits)) == example.truth
+        inside = (data.train_inputs == example.inputs).all(axis=1)
+        assert (example.part == "test") == (not inside.any())
+        assert example.label == (data.train_labels[inside][0] if inside.any() else example.truth)
+        if inside.any():
+            assert (example.part == "corrupted") == bool(data.corrupted[inside][0])
+    assert {example.part for example in seen} == {"corrupted", "clean", "test"}
+    for nonsense in ([23, 0], [1], [1, 2, 3], []):
+        with pytest.raises(GrokscopeError, match="there is no example"):
+            networks.example_view(result, nonsense)
+
+
+def test_a_report_has_the_figures_and_claims_of_its_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = RunSpec().updated({"task.modulus": 7, "model.width": 8, "training.steps": 3})
+    plan = Plan.over({"task.data_fraction": [0.4, 0.8], "task.corruption": [0, 0.4]}, tiny, "mine")
+    store = Store(tmp_path / "runs")
+    for spec in plan.specs():
+        store.save(execute(spec))
+    store.record_sweep("mine", plan.to_dict(), [spec.run_id for spec in plan.specs()], refined=False)
+    check = Check("panels", lambda diagram: len(diagram.panels), low=1, of=plan)
+    claim = Claim("two-columns", "nowhere", "It has two columns.", (check,))
+    own = Experiment(
+        "mine", "A figure", "A caption.", lambda _: Needs(diagrams=(plan,)), drawing_of(plan), claims=(claim,)
+    )
+    other = Experiment("other", "Another", "", lambda _: Needs(networks=(tiny,)), drawing_of(plan))
+    monkeypatch.setattr(paper, "EXPERIMENTS", {"mine": own, "other": other})
+    monkeypatch.setattr(paper, "CLAIMS", {claim.id: claim})
+    assert [figure.name for figure in paper.made_from(store, {"mine"})] == ["mine"]
+    assert paper.made_from(store, {"another sweep"}) == []
+    written = write_report(store, ["mine"], tmp_path / "report.html").read_bytes()
+    packed = written.split(b'id="report-data">', 1)[1].split(b"</script>", 1)[0]
+    answers = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert [item["name"] for item in answers["/api/figures"]["items"]] == ["mine"]
+    assert answers["/api/figures/mine/picture"].startswith("data:image/png;base64,iVBOR")
+    assert answers["/api/claims/two-columns"]["verdict"] == "holds"
 
 
 def test_a_strangers_code_is_never_imported(tmp_path: Path) -> None:

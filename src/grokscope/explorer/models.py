@@ -167,6 +167,7 @@ class VectorView(BaseModel):
     name: str
     values: Numbers
     amplitude: Numbers
+    phase: float | None  # at the strongest wave of the neuron
 
 
 class NeuronView(BaseModel):
@@ -174,8 +175,21 @@ class NeuronView(BaseModel):
 
     neuron: int
     ipr: float | None
+    wave: str | None  # the frequency of its strongest wave
     frequency: list[str]  # of every wave
+    residual: float | None  # how far its phases are from the relation of Equation 2
     vectors: list[VectorView]
+
+
+class PhasesView(BaseModel):
+    """The phases of all neurons at their strongest waves: in Equation 2 the input's make the output's."""
+
+    relation: str  # what is 0 for a neuron of the analytic solution
+    input_sum: Numbers  # of the phases of U and V, as the relation has it, in (−π, π]
+    output: Numbers  # of W
+    mean_residual: float | None  # of periodic neurons; π/2 would be chance
+    periodic: int  # how many those are
+    unavailable: str | None  # why there is nothing to compare
 
 
 class OrderView(BaseModel):
@@ -198,10 +212,11 @@ class PruningView(BaseModel):
 
 
 class ExampleView(BaseModel):
-    """A corrupted training example and the logits of all labels."""
+    """An example and the logits of all labels."""
 
     inputs: list[int]
-    label: int
+    part: Literal["corrupted", "clean", "test"]
+    label: int  # that it was trained on; the truth for a test example
     truth: int
     predicted: int
     logits: Numbers
@@ -211,6 +226,7 @@ class LogitsView(BaseModel):
     """Some corrupted examples, and how far the true label is ahead on all examples."""
 
     examples: list[ExampleView]
+    symbols: list[int]  # how many there are at each position of an input
     edges: list[float]  # of the bars of the histograms
     margins: dict[str, list[int]]  # corrupted, clean and test: how many examples in each bar
     won: dict[str, float | None]  # the fraction with a margin above 0
@@ -241,6 +257,7 @@ class NetworkView(BaseModel):
     """What can be said of a network with its weights."""
 
     neurons: NeuronsView | None
+    phases: PhasesView | None  # None if the task has no waves
     pruning: PruningView
     logits: LogitsView
     audit: AuditView

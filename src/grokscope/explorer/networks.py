@@ -25,6 +25,7 @@ from grokscope.measure import (
     random_order,
 )
 from grokscope.measure.logits import PARTS
+from grokscope.measure.spectra.waves import phase_relation, why_no_relation
 from grokscope.result import RunResult
 from grokscope.store import Store
 
@@ -51,6 +52,7 @@ def network_view(result: RunResult) -> m.NetworkView:
     """Everything at once, but single neurons."""
     return m.NetworkView(
         neurons=neurons_view(result.neurons, result) if result.neurons is not None else None,
+        phases=phases_view(result) if result.neurons is not None else None,
         pruning=pruning_view(result),
         logits=logits_view(result),
         audit=audit_view(result),
@@ -76,14 +78,48 @@ def _neuron(waves: NeuronWaves, neuron: int, digits: int) -> m.NeuronView:
     own = waves.neurons.stacked()[:, neuron]  # [V, symbols]
     amplitudes = np.abs(waves.waves.coefficients(own))  # [V, K]
     names = [str(waves.frequency_of(wave)) for wave in range(amplitudes.shape[1])]
+    wave = int(waves.wave[neuron])
     return m.NeuronView(
         neuron=neuron,
         ipr=rounded(float(waves.spectra.neuron_ipr[neuron])),
+        wave=names[wave] if wave >= 0 else None,
         frequency=names,
+        residual=rounded(float(waves.residual[neuron]), digits),
         vectors=[
-            m.VectorView(name=letter.upper(), values=numbers(vector, digits), amplitude=numbers(amplitude, digits))
-            for letter, vector, amplitude in zip(waves.vectors, own, amplitudes, strict=True)
+            m.VectorView(
+                name=letter.upper(),
+                values=numbers(vector, digits),
+                amplitude=numbers(amplitude, digits),
+                phase=rounded(float(phase), digits),
+            )
+            for letter, vector, amplitude, phase in zip(
+                waves.vectors, own, amplitudes, waves.phase[:, neuron], strict=True
+            )
         ],
+    )
+
+
+def phases_view(result: RunResult) -> m.PhasesView:
+    """The phases of the input vectors of every neuron together, and that of its output vector."""
+    waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
+    if reason := why_no_relation(waves):
+        return m.PhasesView(
+            relation="",
+            input_sum=[],
+            output=[],
+            mean_residual=None,
+            periodic=0,
+            unavailable=f"No phase relation: {reason}.",
+        )
+    output = waves.phase[waves.vectors.index("w")]
+    together = np.angle(np.exp(1j * (waves.residual + output)))
+    return m.PhasesView(
+        relation=phase_relation(waves.waves),
+        input_sum=numbers(together, 4),
+        output=numbers(output, 4),
+        mean_residual=rounded(waves.summary(waves.high).mean_residual),
+        periodic=int(waves.high.sum()),
+        unavailable=None,
     )
 
 
@@ -124,6 +160,7 @@ def logits_view(result: RunResult) -> m.LogitsView:
         examples=[
             m.ExampleView(
                 inputs=table.pairs[at].tolist(),
+                part="corrupted",
                 label=int(table.label[at]),
                 truth=int(table.truth[at]),
                 predicted=int(table.predicted[at]),
@@ -131,9 +168,29 @@ def logits_view(result: RunResult) -> m.LogitsView:
             )
             for at, own in zip(wrong, logits, strict=True)
         ],
+        symbols=(table.pairs.max(axis=0) + 1).tolist(),
         edges=[float(edge) for edge in edges],
         margins={part: np.histogram(margins, edges)[0].tolist() for part, margins in parts.items()},
         won={part: rounded(float((margins > 0).mean())) if len(margins) else None for part, margins in parts.items()},
+    )
+
+
+def example_view(result: RunResult, inputs: list[int]) -> m.ExampleView:
+    """What the network says about one example."""
+    data = result.dataset()
+    known = np.concatenate([data.train_inputs, data.test_inputs])  # [n, positions]
+    places = np.flatnonzero((known == inputs).all(axis=1)) if len(inputs) == known.shape[1] else np.empty(0, np.int64)
+    if not len(places):
+        raise GrokscopeError(f"there is no example {tuple(inputs)} in the task {data.task.describe()}")
+    at, trained = int(places[0]), int(places[0]) < len(data.train_labels)
+    logits = logits_of(result.module(), known[at : at + 1])[0]
+    return m.ExampleView(
+        inputs=inputs,
+        part="test" if not trained else "corrupted" if data.corrupted[at] else "clean",
+        label=int(np.concatenate([data.train_labels, data.test_labels])[at]),
+        truth=int(np.concatenate([data.train_truth, data.test_labels])[at]),
+        predicted=int(logits.argmax()),
+        logits=numbers(logits, 4),
     )
 
 

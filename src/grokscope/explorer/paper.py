@@ -7,7 +7,7 @@ are there: nothing is trained.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pydantic import BaseModel
 
@@ -96,6 +96,12 @@ def figure_list() -> PaperList:
             for each in EXPERIMENTS.values()
         ]
     )
+
+
+def made_from(store: Store, sweeps: Collection[str]) -> list[FigureView]:
+    """The figures whose diagrams are among these sweeps and whose runs are all there."""
+    views = (figure_view(store, name) for name, each in EXPERIMENTS.items() if not each.unavailable)
+    return [view for view in views if not view.missing and view.sweeps and set(view.sweeps) <= set(sweeps)]
 
 
 def claim_view(store: Store, name: str) -> ClaimView:

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from grokscope.errors import GrokscopeError
-from grokscope.explorer import diagrams, networks, page, runs, views
+from grokscope.explorer import diagrams, networks, page, paper, runs, views
 from grokscope.explorer import models as m
 from grokscope.outputs import write_text
 from grokscope.store import Store
@@ -75,8 +75,37 @@ def _answers(store: Store, sweeps: Sequence[m.DiagramView]) -> Answers:
                 answers[path] = _plain(diagrams.color_view(store, sweep.name, panel, quantity))
             path = f"/api/sweeps/{sweep.name}/colors/{diagrams.GROKKED}?panel={panel}"
             answers[path] = _plain(diagrams.grokked_view(store, sweep.name, panel, known, most=10**9))
+    answers |= _paper(store, _names(sweeps))
     newest = sorted(listed, key=lambda run: str(run["finished_at"]), reverse=True)
     return answers | {"/api/runs": {"total": len(newest), "offset": 0, "runs": newest}}
+
+
+def _paper(store: Store, sweeps: set[str]) -> Answers:
+    """The figures that can be drawn from these sweeps alone, and the claims about them."""
+    figures = paper.made_from(store, sweeps)
+    claims = [paper.claim_view(store, name) for name in dict.fromkeys(chain(*(each.claims for each in figures)))]
+    measured = {claim.name for claim in claims if not claim.missing}
+    return {
+        "/api/figures": _only(paper.figure_list(), {each.name for each in figures}),
+        "/api/claims": _only(paper.claim_list(), measured),
+        **{f"/api/claims/{claim.name}": _plain(claim) for claim in claims if claim.name in measured},
+        **{
+            f"/api/figures/{each.name}": _plain(each) | {"claims": [name for name in each.claims if name in measured]}
+            for each in figures
+        },
+        **{
+            f"/api/figures/{each.name}/picture": _data_address(paper.figure_picture(store, each.name))
+            for each in figures
+        },
+    }
+
+
+def _only(items: paper.PaperList, names: set[str]) -> Any:
+    return {"items": [_plain(item) for item in items.items if item.name in names]}
+
+
+def _data_address(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def _names(sweeps: Sequence[m.DiagramView]) -> set[str]:

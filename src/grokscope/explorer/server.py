@@ -144,6 +144,13 @@ def make_app(store_path: Path, *, allow_train: bool = False, token: str | None =
         with opened() as store:
             return _json(networks.neuron_view(networks.network_of(store, run_id), neuron))
 
+    @app.get("/api/runs/{run_id}/examples", response_model=m.ExampleView)
+    def get_example(
+        run_id: RunId, inputs: Annotated[list[Annotated[int, Query(ge=0, le=10_000_000)]], Query(max_length=64)]
+    ) -> Response:
+        with opened() as store, computing:
+            return _json(networks.example_view(networks.network_of(store, run_id), inputs))
+
     @app.get("/api/events")
     async def get_events(request: Request) -> Response:
         if listeners.full:

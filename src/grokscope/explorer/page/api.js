@@ -47,6 +47,12 @@ async function answered(response) {
   throw new Error(typeof detail === "string" ? detail : `The server answered ${response.status}.`);
 }
 
+/** Where the picture of a figure is. */
+export function pictureOf(figure) {
+  const path = `/api/figures/${figure}/picture`;
+  return embedded ? embedded[path] : path;
+}
+
 /** Runs that match a search, in a report too. */
 export async function searchRuns(search, offset) {
   if (!embedded) return get(`/api/runs?search=${encodeURIComponent(search)}&limit=50&offset=${offset}`);

@@ -23,7 +23,7 @@ async function start() {
   page = { store, legend: new Map(store.outcomes.map((one) => [one.name, one])), allowTrain: store.allow_train };
   document.getElementById("store-name").textContent = store.name;
   document.title = `${store.name} · grokscope`;
-  const links = [["Sweeps and runs", ""], ...(isReport() ? [] : [["Claims", "view=claims"], ["Gallery", "view=gallery"]]),
+  const links = [["Sweeps and runs", ""], ["Claims", "view=claims"], ["Gallery", "view=gallery"],
     ...(page.allowTrain ? [["Train here", "view=train"]] : [])];
   replace(document.getElementById("nav"), links.map(([words, hash]) => element("a", { href: `#${hash}` }, words)));
   if (isReport()) document.getElementById("live").textContent = `report of ${store.made_at.slice(0, 10)}`;
@@ -38,7 +38,7 @@ async function start() {
 /** What the address asks for; a part of the same view changes only that part. */
 async function show() {
   const state = readState();
-  const paper = ["claims", "gallery"].includes(state.view) && !isReport() ? state.view : null;
+  const paper = ["claims", "gallery"].includes(state.view) ? state.view : null;
   const name = state.view === "train" && page.allowTrain ? "train" : paper ?? (state.sweep ? `sweep ${state.sweep}` : state.run ? "run" : "lists");
   try {
     if (current?.name === name) {

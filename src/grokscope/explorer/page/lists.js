@@ -17,25 +17,28 @@ export async function showLists(main, legend) {
     clearTimeout(timer);
     timer = setTimeout(() => {
       changeState({ search: search.value || null });
+      listSweeps(sweeps, search.value);
       listRuns(runs, legend, search.value, 0);
     }, 200);
   });
   replace(main,
+    element("section", {}, element("label", { for: "search", class: "unseen" }, "Search sweeps and runs"), search),
     element("section", { "aria-labelledby": "sweeps-title" }, element("h2", { id: "sweeps-title" }, "Sweeps"), sweeps),
-    element("section", { "aria-labelledby": "runs-title" },
-      element("h2", { id: "runs-title" }, "Runs"),
-      element("label", { for: "search", class: "unseen" }, "Search runs"), search, runs));
+    element("section", { "aria-labelledby": "runs-title" }, element("h2", { id: "runs-title" }, "Runs"), runs));
   const refresh = async () => {
-    await Promise.all([listSweeps(sweeps), listRuns(runs, legend, search.value, 0)]);
+    await Promise.all([listSweeps(sweeps, search.value), listRuns(runs, legend, search.value, 0)]);
   };
   await refresh();
   return refresh;
 }
 
-async function listSweeps(list) {
+/** Sweeps with all words of the search in their name or axes; conditions are for runs. */
+async function listSweeps(list, search) {
   const { sweeps } = await get("/api/sweeps");
-  replace(list, sweeps.length ? sweeps.map(sweepCard) : element("li", { class: "quiet" },
-    "No sweep yet: `grokscope sweep fig3a --grid 5x5` makes one."));
+  const words = search.toLowerCase().split(/\s+/).filter((word) => word && !/[=<>]/.test(word));
+  const found = sweeps.filter((sweep) => words.every((word) => `${sweep.name} ${sweep.axes}`.toLowerCase().includes(word)));
+  replace(list, found.length ? found.map(sweepCard) : element("li", { class: "quiet" },
+    sweeps.length ? "No sweep has this in its name or axes." : "No sweep yet: `grokscope sweep fig3a --grid 5x5` makes one."));
 }
 
 function sweepCard(sweep) {

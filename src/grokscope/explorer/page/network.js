@@ -1,7 +1,7 @@
 // A network with its weights: its neurons, what pruning leaves of it, its logits, and the labels it suspects.
 
 import { element, keys, percent, replace } from "./dom.js";
-import { get } from "./api.js";
+import { get, isReport } from "./api.js";
 import { changeState, readState } from "./state.js";
 import { draw, mark, relayout, restyle, FRACTION, BIN_CENTERS, binned } from "./charts.js";
 import { BARS, COLORS, DASHES, GONE, LABELS, TRAINED, TRUTH, VECTORS, accuracyKeys } from "./palette.js";
@@ -13,9 +13,10 @@ export class NetworkSections {
   }
 
   show() {
-    const { neurons, pruning, logits, audit } = this.network;
+    const { neurons, phases, pruning, logits, audit } = this.network;
     replace(this.holder,
       neurons?.norm ? this.neurons(neurons) : null,
+      phases ? this.phases(phases, neurons) : null,
       pruning.orders.length ? this.pruning(pruning, neurons) : section("Pruning", element("p", { class: "quiet" }, `Not for this network: ${pruning.unavailable}`)),
       this.logits(logits),
       this.audit(audit));
@@ -28,17 +29,49 @@ export class NetworkSections {
     const choose = element("input", { type: "number", min: 0, max: neurons.ipr.length - 1, step: 1, id: `neuron-${this.pane}` });
     choose.addEventListener("change", () => this.neuron(Number(choose.value), detail));
     const holder = section("Neurons", chart, element("label", { for: choose.id }, "Neuron "), choose, detail);
+    this.open = (index) => this.neuron(index, detail);
+    const places = neurons.ipr.map((_, i) => i);
+    const trace = (chosen, marker) => ({
+      type: "scatter", mode: "markers", x: chosen.map((i) => neurons.ipr[i]), y: chosen.map((i) => neurons.norm[i]),
+      text: chosen.map((i) => words[i]), customdata: chosen, hovertemplate: "%{text}<extra></extra>", marker: { size: 6, opacity: 0.75, ...marker },
+    });
+    const pure = places.filter((i) => neurons.frequency[i] !== null);
     whenVisible(chart, async () => {
-      await draw(chart, [{
-        type: "scatter", mode: "markers", x: neurons.ipr, y: neurons.norm, text: words, hovertemplate: "%{text}<extra></extra>",
-        marker: { size: 6, opacity: 0.75, color: neurons.frequency.map((wave) => wave ?? -1), colorscale: "Cividis", showscale: true, colorbar: { title: { text: "frequency", side: "right" }, thickness: 10 } },
-      }], { xaxis: { title: { text: "IPR" }, range: [-0.02, 1.02] }, yaxis: { title: { text: "norm of its weights" } }, hovermode: "closest" },
+      await draw(chart, [
+        trace(places.filter((i) => neurons.frequency[i] === null), { color: GONE }),
+        trace(pure, { color: pure.map((i) => neurons.frequency[i]), colorscale: "Viridis", showscale: pure.length > 0, colorbar: { title: { text: "frequency (grey: mixed)", side: "right" }, thickness: 10 } }),
+      ], { xaxis: { title: { text: "IPR" }, range: [-0.02, 1.02] }, yaxis: { title: { text: "norm of its weights" } }, hovermode: "closest" },
       `${neurons.ipr.length} ${neurons.what}, each a point of IPR and norm`);
-      chart.on("plotly_click", ({ points }) => this.neuron(points[0].pointIndex, detail));
+      chart.on("plotly_click", ({ points }) => this.open(points[0].customdata));
       const wanted = readState().neuron;
       if (wanted && this.pane === "cell") this.neuron(Number(wanted), detail);
     });
     return holder;
+  }
+
+  /** In the analytic solution the phases of the input make that of the output: all points on the diagonal. */
+  phases(phases, neurons) {
+    if (phases.unavailable) return section("Phases", element("p", { class: "quiet" }, phases.unavailable));
+    const chart = element("div", { class: "chart" });
+    const input = phases.relation.replace(/ − φ_w$/, "");
+    const known = phases.output.map((_, i) => i).filter((i) => phases.output[i] !== null && phases.input_sum[i] !== null);
+    const words = phases.periodic
+      ? `${phases.periodic} periodic neurons: |${phases.relation}| is ${phases.mean_residual.toFixed(3)} on average (π/2 ≈ 1.571 would be chance, 0 is Equation 2).`
+      : "No neuron is periodic, so the phases mean little.";
+    whenVisible(chart, async () => {
+      const range = [-3.3, 3.3];
+      await draw(chart, [
+        { type: "scatter", mode: "lines", x: [-Math.PI, Math.PI], y: [-Math.PI, Math.PI], line: { color: GONE, dash: "dot" }, hoverinfo: "skip" },
+        {
+          type: "scatter", mode: "markers", x: known.map((i) => phases.input_sum[i]), y: known.map((i) => phases.output[i]), customdata: known,
+          text: known.map((i) => `neuron ${i}: IPR ${neurons.ipr[i]?.toFixed(3) ?? "–"}`), hovertemplate: "%{text}<extra></extra>",
+          marker: { size: 6, opacity: 0.8, color: known.map((i) => neurons.ipr[i]), colorscale: "Viridis", cmin: 0, cmax: 1, showscale: true, colorbar: { title: { text: "IPR", side: "right" }, thickness: 10 } },
+        },
+      ], { xaxis: { title: { text: input }, range }, yaxis: { title: { text: "φ_w" }, range }, hovermode: "closest" },
+      `Phases of ${known.length} neurons. ${words}`);
+      chart.on("plotly_click", ({ points }) => { if (points[0].customdata !== undefined) this.open?.(points[0].customdata); });
+    });
+    return section("Phases", element("p", {}, words), chart);
   }
 
   async neuron(index, detail) {
@@ -52,7 +85,11 @@ export class NetworkSections {
     if (this.pane === "cell") changeState({ neuron: index });
     const rows = element("div", { class: "chart" });
     const spectra = element("div", { class: "chart low" });
+    const angles = neuron.vectors.filter((vector) => vector.phase !== null).map((vector) => `φ_${vector.name.toLowerCase()} ${vector.phase.toFixed(2)}`);
+    const relation = this.network.phases?.relation;
+    if (neuron.residual !== null && relation) angles.push(`${relation} = ${neuron.residual.toFixed(3)}`);
     replace(detail, element("h3", {}, `Neuron ${index}, IPR ${neuron.ipr?.toFixed(3) ?? "– (dead)"}`),
+      element("p", { class: "quiet" }, neuron.wave === null ? "" : `strongest frequency ${neuron.wave}${angles.length ? `: ${angles.join(", ")}` : ""}`),
       keys(neuron.vectors.map((vector, i) => [vector.name, VECTORS[i]])), rows, spectra);
     const colored = (own) => neuron.vectors.map((vector, i) => ({ name: vector.name, ...own(vector), marker: { color: VECTORS[i] }, line: { color: VECTORS[i], width: 1.5 } }));
     draw(rows, colored((vector) => ({ type: "scatter", mode: "lines", y: vector.values })),
@@ -117,17 +154,21 @@ export class NetworkSections {
     const chart = element("div", { class: "chart low" });
     const words = element("p", {});
     const named = { corrupted: TRAINED, clean: "#56B4E9", test: COLORS.test_accuracy };
+    chart.hidden = true; // until there is something to show
     const show = (example) => {
+      chart.hidden = false;
       const colors = example.logits.map((_, label) => (label === example.truth ? TRUTH : label === example.label ? TRAINED : GONE));
       draw(chart, [{ type: "bar", y: example.logits, marker: { color: colors }, hovertemplate: "label %{x}: %{y:.3f}<extra></extra>" }],
         { xaxis: { title: { text: "label" } }, yaxis: { title: { text: "logit" } }, bargap: 0.1 }, "Logits of a corrupted example");
       const answer = example.predicted === example.truth ? "the truth" : example.predicted === example.label ? "what it was trained on" : "neither";
-      words.textContent = `(${example.inputs.join(", ")}): truth ${example.truth} (green), trained on ${example.label} (pink), answers ${example.predicted}, ${answer}.`;
+      const seen = { test: "not in the training set", clean: "a clean training example", corrupted: `trained on ${example.label} (pink)` }[example.part];
+      words.textContent = `(${example.inputs.join(", ")}): truth ${example.truth} (green), ${seen}, answers ${example.predicted}, ${answer}.`;
     };
     const choice = element("select", { "aria-label": "Corrupted example", onchange: (event) => show(logits.examples[Number(event.target.value)]) },
       logits.examples.map((example, i) => element("option", { value: i }, `(${example.inputs.join(", ")}) → ${example.label}`)));
     const holder = section("Logits",
-      logits.examples.length ? [element("label", {}, "Corrupted example ", choice), words, chart] : element("p", { class: "quiet" }, "No label is corrupted."),
+      logits.examples.length ? element("label", {}, "Corrupted example ", choice) : element("p", { class: "quiet" }, "No label is corrupted."),
+      isReport() ? null : this.anyExample(logits, show, words), words, chart,
       element("p", { class: "quiet" }, "How far the true label is ahead (right of 0 the rule wins): "
         + Object.entries(logits.won).filter(([, won]) => won !== null).map(([part, won]) => `${part} ${percent(won)}`).join(", ")),
       keys(Object.entries(named)), margins);
@@ -141,6 +182,25 @@ export class NetworkSections {
       "Margins of the true label");
     });
     return holder;
+  }
+
+  /** A form for the logits of any example of the task. */
+  anyExample(logits, show, words) {
+    const inputs = logits.symbols.map((symbols, i) => element("input", {
+      type: "number", min: 0, max: symbols - 1, step: 1, required: true, value: 0, class: "narrow", "aria-label": `Input ${i + 1} of ${logits.symbols.length}`,
+    }));
+    return element("form", {
+      class: "tools",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const query = inputs.map((input) => `inputs=${Number(input.value)}`).join("&");
+        try {
+          show(await get(`/api/runs/${this.view.run_id}/examples?${query}`));
+        } catch (problem) {
+          words.textContent = problem.message;
+        }
+      },
+    }, "or any example", inputs, element("button", { type: "submit", class: "small" }, "Show"));
   }
 
   audit(audit) {

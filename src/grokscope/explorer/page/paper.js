@@ -1,12 +1,18 @@
 // The ledger of claims and the gallery, each linked to its runs.
 
 import { element, replace } from "./dom.js";
-import { get } from "./api.js";
+import { get, isReport, pictureOf } from "./api.js";
 import { addressOf, readState } from "./state.js";
 
 const KINDS = {
-  claims: { title: "Claims", hint: "What the paper says. Open one, and the runs of this store say whether it holds." },
-  gallery: { title: "Gallery", hint: "The paper's figures and what goes beyond them. Open one, and it is drawn from the runs of this store." },
+  claims: {
+    title: "Claims", hint: "What the paper says. Open one, and the runs of this store say whether it holds.",
+    inReport: "What the paper says about these diagrams, and whether it holds.",
+  },
+  gallery: {
+    title: "Gallery", hint: "The paper's figures and what goes beyond them. Open one, and it is drawn from the runs of this store.",
+    inReport: "The figures that these diagrams make.",
+  },
 };
 
 /** A list, and beside it the claim or figure that is open. */
@@ -15,9 +21,11 @@ export async function showPaper(main, kind) {
   const detail = element("article", { class: "pane", "aria-live": "polite", "aria-label": "What is open" });
   const list = element("ul", { class: "runs plain", "aria-label": KINDS[kind].title }, items.map((item) => element("li", {},
     element("a", { href: addressOf({ view: kind, item: item.name }), title: item.where },
-      element("b", {}, item.name), element("span", { class: item.unavailable ? "quiet" : "" }, item.title)))));
+      element("b", {}, item.name), element("span", { class: item.unavailable ? "quiet" : "" }, item.title),
+      kind === "claims" ? element("span", { class: "verdict", "data-claim": item.name }) : null))));
+  const all = kind === "claims" ? measureAll(items, list) : null;
   replace(main, element("div", { class: "paper" },
-    element("section", {}, element("h1", {}, KINDS[kind].title), element("p", { class: "quiet" }, KINDS[kind].hint), list), detail));
+    element("section", {}, element("h1", {}, KINDS[kind].title), element("p", { class: "quiet" }, isReport() ? KINDS[kind].inReport : KINDS[kind].hint), all, list), detail));
   const update = async () => {
     const item = items.find((one) => one.name === readState().item);
     if (!item || item.unavailable) {
@@ -37,6 +45,27 @@ export async function showPaper(main, kind) {
   return update;
 }
 
+/** A button that measures every claim, one after the other: each may take a moment. */
+function measureAll(items, list) {
+  const button = element("button", {
+    type: "button",
+    onclick: async () => {
+      button.disabled = true;
+      const counts = {};
+      for (const [place, { name }] of items.entries()) {
+        if (!button.isConnected) return;
+        const verdict = await get(`/api/claims/${name}`).then((claim) => claim.verdict).catch((problem) => problem.message);
+        counts[verdict] = (counts[verdict] ?? 0) + 1;
+        const shown = list.querySelector(`[data-claim="${name}"]`);
+        shown.textContent = verdict;
+        shown.classList.add(verdict.replaceAll(" ", "-"));
+        button.textContent = `${place + 1} of ${items.length}: ${Object.entries(counts).map(([words, count]) => `${count} ${words}`).join(", ")}`;
+      }
+    },
+  }, "Measure all on the runs that are there");
+  return button;
+}
+
 function claimContent(claim) {
   return [
     element("h2", {}, `${claim.name}: ${claim.verdict}`),
@@ -52,7 +81,7 @@ function claimContent(claim) {
 function figureContent(figure) {
   const picture = figure.missing
     ? element("p", { class: "quiet" }, `${figure.missing} runs are missing; `, element("code", {}, figure.command), " does them and draws it.")
-    : element("img", { src: `/api/figures/${figure.name}/picture`, alt: figure.caption, class: "figure" });
+    : element("img", { src: pictureOf(figure.name), alt: figure.caption, class: "figure" });
   return [
     element("h2", {}, `${figure.name}: ${figure.title}`), picture, element("p", {}, figure.caption),
     figure.claims.length ? element("p", {}, "Claims: ", figure.claims.flatMap((name) => [element("a", { href: addressOf({ view: "claims", item: name }) }, name), " "])) : null,
