@@ -119,6 +119,10 @@ def forge(store: Path, victim: Path, random: Random) -> str:
     )  # fmt: skip
     table, value = random.choice(TABLES), random.choice(values)
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{store / 'index.sqlite'}?mode=rw", uri=True)) as index:
+        if random.random() < 0.5:  # NULL in places where SQLite allows none: a zeroed page has that
+            index.execute("PRAGMA writable_schema = ON")
+            index.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')")
+            index.execute("PRAGMA writable_schema = RESET")
         column = random.choice([row[1] for row in index.execute(f"PRAGMA table_info({table})")] or ["none"])
         every_other = "WHERE rowid % 2" if table in ("runs", "sweeps") else ""
         if random.random() < 0.2:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,14 @@ def forge(store: gs.Store, statement: str, *values: object) -> None:
     with sqlite3.connect(store.path / "index.sqlite") as index:
         index.execute(statement, values)
     index.close()
+
+
+def allow_null(store: gs.Store) -> None:
+    """As a page of zeros has it: SQLite itself would refuse NULL in most columns."""
+    with closing(sqlite3.connect(store.path / "index.sqlite")) as index:
+        index.execute("PRAGMA writable_schema = ON")
+        index.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')")
+        index.commit()
 
 
 def swap(first: Path, second: Path) -> None:
@@ -246,10 +255,13 @@ def test_what_may_not_be_read_is_not_called_damaged(store: gs.Store, specs: list
         "has_weights = 0",
         "file = '../../victim'",
         "outcome_seal = ''",
+        "spec = NULL",
+        "file = NULL",
     ],
 )
 def test_a_forged_entry_is_left_out_with_a_warning(store: gs.Store, specs: list[gs.RunSpec], change: str) -> None:
     run_id = specs[0].run_id
+    allow_null(store)
     forge(store, f"UPDATE runs SET {change} WHERE run_id = ?", run_id)
     with pytest.warns(DamageWarning, match=f"damaged in the store .*, and left out: run {run_id};"):
         assert [run.run_id for run in store.all()] == [run.run_id for run in store.all() if run.run_id != run_id]
@@ -306,6 +318,14 @@ def test_a_forged_sweep_is_left_out(store: gs.Store, specs: list[gs.RunSpec]) ->
         forge(store, change)
         with pytest.warns(DamageWarning, match="left out: sweep mine;"):
             assert store.sweeps() == []
+
+
+def test_a_lease_without_an_owner_holds_nothing(store: gs.Store, specs: list[gs.RunSpec]) -> None:
+    allow_null(store)
+    forge(store, "INSERT INTO leases VALUES (?, NULL, NULL)", specs[0].run_id)
+    assert store.running() == set()
+    assert store.holder(specs[0].run_id) is None
+    assert store.lease(specs[0].run_id, again=True) is LeaseAnswer.GRANTED
 
 
 def test_a_forged_failure_is_left_out(store: gs.Store) -> None:

@@ -116,6 +116,9 @@ def test_owners() -> None:
     assert is_alive(f"{host}0/{pid}/{start}", expires=time.time() + 60), "the same host, another table of processes"
     for garbage in ("garbage", "", "/", "a/b/c", f"{host}/-1/{start}", f"{host}/{10**30}/{start}", "host/1/"):
         assert not is_alive(garbage, expires=time.time() + 60)
+    for nothing in (None, 7, b"bytes"):
+        assert not is_alive(nothing, expires=time.time() + 60)
+        assert nothing == 7 or not is_alive(f"elsewhere-{host}/{pid}/{start}", expires=nothing)
     assert not is_alive(f"elsewhere-{host}/{pid}/{start}", expires=1e300), "a lease is not for ever"
 
 

@@ -30,12 +30,15 @@ def describe_owner(owner: str) -> str:
     return f"process {pid}" if host == _here() else f"process {pid} on {host.partition('~')[0]}"
 
 
-def is_alive(owner: str, expires: float) -> bool:
+def is_alive(owner: object, expires: object) -> bool:
     """Whether the owner of a lease still works on it.
 
     A process of this host can be looked up, so a killed process frees its runs at once. A process of another host
-    counts as alive until its lease expires. What is not the name of a process holds nothing.
+    counts as alive until its lease expires. What is not the name of a process holds nothing: a damaged index may have
+    anything in its place.
     """
+    if not isinstance(owner, str) or not isinstance(expires, int | float):
+        return False
     if not (name := re.fullmatch(r"(.+)/([0-9]{1,9})/(\w+)", owner, re.DOTALL)):
         return False
     host, pid, start = name.groups()

@@ -104,7 +104,7 @@ def run_of_row(row: tuple[Any, ...]) -> StoredRun:
     record = dict(zip(RECORD, columns, strict=True))
     try:
         record |= {"spec": json.loads(record["spec"]), "final": json.loads(record["final"] or "null")}
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         raise Damaged("its entry in the index cannot be read") from None
     return run_of(record, file, checksum)
 

@@ -64,7 +64,7 @@ class Sweeps(OpenStore):
             if sound:
                 found.append(StoredSweep(name, json.loads(definition), bool(refined), started_at))
             else:
-                damaged.append(name)
+                damaged.append(str(name))
         return found, damaged
 
     def forget_sweep(self, name: str) -> None:
