@@ -1,8 +1,5 @@
 """`grokscope audit`: which training labels look wrong to a network, and how many of those are wrong."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -10,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.table import Table as TextTable
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
+from grokscope.cli.counting import counted
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.cli.values import file_name, input_columns, network_name, print_json
 from grokscope.errors import GrokscopeError
@@ -27,7 +24,6 @@ from grokscope.sweeps.audits import SweepAudit, audit_sweep
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LOG_LINES = 10  # of progress, without a terminal
 _FIGURES = {  # metric of a score → heading
     "auroc": "AUROC",
     "average_precision": "average precision",
@@ -217,7 +213,7 @@ def _top_table(audit: Audit, count: int) -> TextTable:
 def _audit_sweep(
     store: Store, name: str, prune: str, baseline: str | None, out: list[Path] | None, *, as_json: bool
 ) -> None:
-    with _progress(name) as on_run:
+    with counted(f"Auditing {name}") as (on_run,):
         found = audit_sweep(store, name, prune=prune, baseline=baseline, on_run=on_run)
     if as_json:
         table = found.table()
@@ -261,22 +257,6 @@ def _phase_table(found: SweepAudit) -> TextTable:
         if scores:
             table.add_row(phase.label, str(len(scores)), *cells)
     return table
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress on standard error: a bar in a terminal, a line now and then in a log."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(f"Auditing {name}")
-
-        def on_run(done: int, total: int) -> None:
-            if not bar.disable:
-                bar.update(task, completed=done, total=total)
-            elif _LOG_LINES * done // total > _LOG_LINES * (done - 1) // total:
-                note(f"Went through {done} of {total} runs")
-
-        yield on_run
 
 
 def _number(value: float | None) -> str:

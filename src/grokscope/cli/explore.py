@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.counting import counted
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 
 DEFAULT_PORT = 8642
 DEFAULT_REPORT = Path("report.html")
+DEFAULT_MB = 15  # what most mail servers take
 
 
 def explore(
@@ -60,19 +62,25 @@ def report(
     sweep: Annotated[list[str], typer.Argument(metavar="SWEEP…", help="Sweeps of the store.")],
     out: Annotated[Path, typer.Option(help="The file to write; it ends in .html.")] = DEFAULT_REPORT,
     store: StoreOption = DEFAULT_STORE,
+    max_mb: Annotated[int, typer.Option(min=6, max=1000, help="The largest size of the file, in MB.")] = DEFAULT_MB,
 ) -> None:
     """Write the explorer's page on some sweeps as one file, which opens without a server and without a network.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     grokscope report fig3a fig3b --out report.html
+
+    grokscope report fig3a --max-mb 8
     """
     _check_extra()
     if out.suffix != ".html":
         raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .html")
     from grokscope.explorer.report import write_report
 
-    written = write_report(Store(store, create=False), sweep, out)
+    with counted("Reading runs", "Taking networks apart") as (on_run, on_network):
+        written = write_report(
+            Store(store, create=False), sweep, out, most_bytes=max_mb * 10**6, on_run=on_run, on_network=on_network
+        )
     typer.echo(f"Report: {written} ({written.stat().st_size / 1e6:.1f} MB)")
 
 

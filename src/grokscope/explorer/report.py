@@ -2,8 +2,9 @@
 
     write_report(store, ["fig3a"], Path("report.html"))
 
-The data are the answers that the server would give, by their paths. Every run has its curve and the IPR of its neurons;
-networks that were kept are taken apart as long as there is room, evenly over the diagram.
+The data are the answers that the server would give, by their paths. Every run has its curve and the IPR of its neurons.
+Networks that were kept are taken apart as long as there is room; then the vectors of their neurons are added, evenly
+over the diagram.
 """
 
 import base64
@@ -11,8 +12,8 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +30,32 @@ _CURVE = ("step", "train_accuracy", "test_accuracy", "corrupted_accuracy", "reco
 _PACKED = 3.2  # bytes of JSON that make one byte of a report: gzip takes most away, base64 gives a third back
 
 Answers = dict[str, Any]
+OnRun = Callable[[int, int], None]  # how many are done, and of how many
 
 
-def write_report(store: Store, sweeps: Sequence[str], out: Path, *, most_bytes: int = MOST_BYTES) -> Path:
-    """Write the diagrams of these sweeps, and all of their runs."""
+def write_report(
+    store: Store,
+    sweeps: Sequence[str],
+    out: Path,
+    *,
+    most_bytes: int = MOST_BYTES,
+    on_run: OnRun = lambda done, total: None,
+    on_network: OnRun = lambda done, total: None,
+) -> Path:
+    """Write the diagrams of these sweeps, and all of their runs. Calls back when a run is read or a network done."""
     views_of = [diagrams.diagram_view(store, name) for name in dict.fromkeys(sweeps)]
     fixed = len(_html(b""))
-    answers = _answers(store, views_of)
+    answers = _answers(store, views_of, on_run)
     room = _PACKED * (most_bytes - fixed) - len(json.dumps(answers))
-    for network in _networks(store, answers):
-        room -= len(json.dumps(network))
+    kept = _kept(answers)
+    # What all networks have in common first: the vectors of the neurons of one take as much as ten networks without.
+    for done, (part, run_id) in enumerate(product((_network, _neurons), kept), 1):
+        more = part(store, run_id)
+        room -= len(json.dumps(more))
         if room < 0:
             break
-        answers |= network
+        answers |= more
+        on_network(done, 2 * len(kept))
     content = _html(_packed(answers))
     if len(content) > most_bytes:
         raise GrokscopeError(
@@ -51,7 +65,7 @@ def write_report(store: Store, sweeps: Sequence[str], out: Path, *, most_bytes: 
     return write_text(out, content.decode())
 
 
-def _answers(store: Store, sweeps: Sequence[m.DiagramView]) -> Answers:
+def _answers(store: Store, sweeps: Sequence[m.DiagramView], on_run: OnRun) -> Answers:
     """What the server would answer, without what needs weights."""
     answers: Answers = {
         "/api/store": _plain(views.store_view(store, allow_train=False, report=True)),
@@ -61,14 +75,15 @@ def _answers(store: Store, sweeps: Sequence[m.DiagramView]) -> Answers:
     }
     known: dict[str, float | None] = {}
     listed: list[Any] = []
+    run_ids = list(dict.fromkeys(chain.from_iterable(map(_run_ids, sweeps))))
+    for done, run_id in enumerate(run_ids, 1):
+        view = runs.run_view(store, run_id)
+        answers[f"/api/runs/{run_id}"] = _plain(_shortened(view))
+        if view.state in ("finished", "diverged"):
+            listed.append(_plain(_listed(view)))
+        on_run(done, len(run_ids))
     for sweep in sweeps:
         answers[f"/api/sweeps/{sweep.name}"] = _plain(sweep)
-        for run_id in _run_ids(sweep):
-            if f"/api/runs/{run_id}" not in answers:
-                view = runs.run_view(store, run_id)
-                answers[f"/api/runs/{run_id}"] = _plain(_shortened(view))
-                if view.state in ("finished", "diverged"):
-                    listed.append(_plain(_listed(view)))
         for panel in range(len(sweep.panels)):
             for quantity in diagrams.FINAL_COLUMNS:
                 path = f"/api/sweeps/{sweep.name}/colors/{quantity}?panel={panel}"
@@ -113,7 +128,7 @@ def _names(sweeps: Sequence[m.DiagramView]) -> set[str]:
 
 
 def _run_ids(sweep: m.DiagramView) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(seeds for panel in sweep.panels for seeds in panel.run_ids)))
+    return list(chain.from_iterable(seeds for panel in sweep.panels for seeds in panel.run_ids))
 
 
 def _shortened(view: m.RunView) -> m.RunView:
@@ -143,20 +158,26 @@ def _listed(view: m.RunView) -> m.RunSummary:
     )
 
 
-def _networks(store: Store, answers: Answers) -> Iterator[Answers]:
-    """What is known of networks that were kept, in an order that covers every diagram evenly."""
+def _kept(answers: Answers) -> list[str]:
+    """The networks that were kept, in an order that covers every diagram evenly."""
     kept = [
         view["run_id"]
         for path, view in answers.items()
         if path.startswith("/api/runs/") and view["has_weights"] and view["state"] == "finished"
         if not view["own_code"]
     ]
-    for run_id in [kept[place] for place in _spread(len(kept))]:
-        result = networks.network_of(store, run_id)
-        taken_apart = {f"/api/runs/{run_id}/network": _plain(networks.network_view(result))}
-        for neuron in networks.neuron_views(result):
-            taken_apart[f"/api/runs/{run_id}/neurons/{neuron.neuron}"] = _plain(neuron)
-        yield taken_apart
+    return [kept[place] for place in _spread(len(kept))]
+
+
+def _network(store: Store, run_id: str) -> Answers:
+    """What is known of a network with its weights."""
+    return {f"/api/runs/{run_id}/network": _plain(networks.network_view(networks.network_of(store, run_id)))}
+
+
+def _neurons(store: Store, run_id: str) -> Answers:
+    """The vectors and spectra of all its neurons."""
+    views = networks.neuron_views(networks.network_of(store, run_id))
+    return {f"/api/runs/{run_id}/neurons/{view.neuron}": _plain(view) for view in views}
 
 
 def _spread(count: int) -> list[int]:

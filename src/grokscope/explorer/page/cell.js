@@ -123,7 +123,7 @@ function curves(view) {
   const chart = element("div", { class: "chart" });
   const names = Object.keys(COLORS).filter((name) => view.curve[name]?.some((value) => value !== null));
   const traces = names.map((name) => ({
-    type: "scatter", mode: "lines", name: LABELS[name], x: steps, y: view.curve[name],
+    type: "scatter", mode: steps.length > 1 ? "lines" : "markers", name: LABELS[name], x: steps, y: view.curve[name],
     line: { color: COLORS[name], dash: DASHES[name] ?? "solid", width: 2 },
     hovertemplate: `${LABELS[name]} %{y:.1%} at step %{x}<extra></extra>`,
   }));
