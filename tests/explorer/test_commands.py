@@ -10,10 +10,12 @@ from unittest.mock import patch
 import httpx
 import pytest
 from tests.explorer.conftest import Filled
-from tests.integration.processes import grokscope, start
+from tests.integration.processes import grokscope, start, wait_until
 
 from grokscope.cli.explore import _check_extra
 from grokscope.errors import GrokscopeError
+from grokscope.spec import RunSpec
+from grokscope.store import Store
 
 
 def test_explore_serves_until_ctrl_c_even_while_a_page_listens(filled: Filled, tmp_path: Path) -> None:
@@ -29,6 +31,26 @@ def test_explore_serves_until_ctrl_c_even_while_a_page_listens(filled: Filled, t
         _, err = process.communicate(timeout=30)
     assert process.returncode == 0
     assert err.strip() == "The explorer has ended."
+
+
+def test_ctrl_c_while_it_trains_writes_a_checkpoint(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    process = start("explore", "--store", "runs", "--port", "0", "--no-browser", "--allow-train", cwd=tmp_path)
+    assert process.stdout is not None
+    found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+    assert found
+    fields = {"task.modulus": 31, "model.width": 100, "training.steps": 50_000}
+    run_id = httpx.post(f"{found[0]}api/trainings", json=fields, timeout=30).json()["run_id"]
+    wait_until(
+        lambda: httpx.get(f"{found[0]}api/trainings/{run_id}", timeout=30).json()["step"] > 100, "it is being trained"
+    )
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip()) == (0, "The explorer has ended.")
+    checkpoint = store.load_checkpoint(RunSpec().updated(fields))
+    assert checkpoint is not None
+    assert checkpoint.state.step > 100
+    assert store.running() == set()
 
 
 def test_troubles_are_one_line_that_says_what_to_do(filled: Filled, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ No path of a request reaches the file system: the files of the page are read whe
 their ids and sweeps by their names, in the index.
 """
 
+import asyncio
 import signal
 import socket
 import threading
@@ -74,6 +75,7 @@ def make_app(store_path: Path, *, allow_train: bool = False, token: str | None =
         title="grokscope explorer", version=version("grokscope"), docs_url=None, redoc_url=None, responses=_PROBLEMS
     )
     listeners = app.state.listeners = Listeners(store_path)
+    app.state.trainings = None
     networks_cache, computing = _Cache(), threading.Semaphore(2)
     grokked: dict[str, float | None] = {}
 
@@ -194,7 +196,7 @@ def _add_paper(app: FastAPI, opened: Callable[[], AbstractContextManager[Store]]
 
 
 def _add_training(app: FastAPI, store_path: Path, opened: Callable[[], AbstractContextManager[Store]]) -> None:
-    trainings = Trainings(store_path)
+    trainings = app.state.trainings = Trainings(store_path)
 
     @app.get("/api/trainings", response_model=list[TrainingView])
     def get_trainings() -> list[TrainingView]:
@@ -278,6 +280,13 @@ class EndingServer(uvicorn.Server):
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer no more, and stop what is being trained."""
+        await super().shutdown(sockets)
+        trainings = self.config.app.state.trainings  # type: ignore[union-attr]
+        if trainings is not None:
+            await asyncio.to_thread(trainings.close)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Somebody wants it to end."""

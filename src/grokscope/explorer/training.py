@@ -31,6 +31,7 @@ MOST_WAITING = 8
 MOST_KEPT = 16  # finished trainings whose curves stay in memory
 MOST_COST = 2e14  # multiplications: some ten minutes on one core
 RENEW_SECONDS = 20.0
+CLOSE_SECONDS = 30.0  # a run pauses several times a second, unless a single step takes longer
 _CURVE = ("train_accuracy", "test_accuracy", "corrupted_accuracy", "recovered_accuracy", "mean_ipr")
 
 # What the form of the page may set.
@@ -99,9 +100,18 @@ class Trainings:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: OrderedDict[str, Training] = OrderedDict()
-        self._queue: Queue[Training] = Queue()
+        self._queue: Queue[Training | None] = Queue()  # None ends it
         self._lock = threading.Lock()
-        threading.Thread(target=self._work, daemon=True, name="grokscope-training").start()
+        self._thread = threading.Thread(target=self._work, daemon=True, name="grokscope-training")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop everything; the run under way writes a checkpoint first."""
+        with self._lock:
+            for training in self._known.values():
+                training.stopping.set()
+        self._queue.put(None)
+        self._thread.join(timeout=CLOSE_SECONDS)
 
     def start(self, spec: RunSpec) -> TrainingView:
         """Train a run as soon as those before it are done."""
@@ -146,8 +156,7 @@ class Trainings:
             return self._known[run_id]
 
     def _work(self) -> None:
-        while True:
-            training = self._queue.get()
+        while (training := self._queue.get()) is not None:
             if training.stopping.is_set():
                 training.state, training.words = "stopped", "stopped before it began"
                 continue
