@@ -4,9 +4,11 @@
 <Phase.COEXISTENCE: 'coexistence'>
 """
 
+import math
 from enum import StrEnum
 
 HIGH_ACCURACY = 0.9
+FOUND_IN_PART = 0.1  # test accuracy, far above guessing
 # Guessing gets 1-2 % of the corrupted labels right, and accuracies fluctuate: the paper allows 5 % for both.
 GUESSING_MARGIN = 0.05
 
@@ -39,17 +41,37 @@ class Phase(StrEnum):
         """
         return _DESCRIPTIONS[self]
 
-    def describe_without_corruption(self) -> str:
-        """The same where no label was corrupted, so that nothing can be said about wrong ones."""
-        match self:
-            case Phase.COEXISTENCE:
-                return "The network has found the rule."
-            case Phase.PARTIAL_INVERSION | Phase.FULL_INVERSION:
-                return "The network has found the rule, though it does worse on the training set."
-            case Phase.MEMORIZATION:
-                return "The network fits the training labels and has not found the rule."
-            case _:
-                return self.describe()
+
+def describe_network(phase: Phase, test_accuracy: float, memorised: float, recovered: float) -> str:
+    """What a network in this phase does, in a sentence that follows its numbers.
+
+    A phase is drawn from two accuracies, so networks of one phase can differ. `memorised` and `recovered` are the
+    fractions of the corrupted examples with the trained and with the true answer; NaN if no label is corrupted.
+
+    >>> describe_network(Phase.COEXISTENCE, 0.99, memorised=0.17, recovered=0.84)
+    'The network has found the rule and gives the true answer for most of the corrupted examples; they are so few that it agrees with most training labels all the same.'
+    """  # noqa: E501 (one sentence)
+    if phase is Phase.FORGETTING:
+        return phase.describe()
+    if test_accuracy < HIGH_ACCURACY:
+        rule = "has not found the rule" if test_accuracy < FOUND_IN_PART else "has found the rule only in part"
+        if phase is Phase.MEMORIZATION:
+            wrong = "" if math.isnan(memorised) else ", wrong ones included,"
+            return f"The network fits the training labels{wrong} and {rule}."
+        return f"The network {rule}, and does not fit the training labels either."
+    if math.isnan(memorised):
+        worse = "" if phase is Phase.COEXISTENCE else ", though it does worse on the training set"
+        return f"The network has found the rule{worse}."
+    if memorised >= HIGH_ACCURACY:
+        return Phase.COEXISTENCE.describe()
+    if recovered >= HIGH_ACCURACY:
+        found = Phase.FULL_INVERSION.describe().rstrip(".")
+    elif recovered > memorised:
+        found = "The network has found the rule and gives the true answer for most of the corrupted examples"
+    else:
+        found = "The network has found the rule and gives the true answer for some of the corrupted examples"
+    few = "; they are so few that it agrees with most training labels all the same"
+    return f"{found}{few if phase is Phase.COEXISTENCE else ''}."
 
 
 _COLORS = {  # apart in lightness as well as in hue

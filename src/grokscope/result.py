@@ -17,7 +17,7 @@ from grokscope.engines import TrainingState
 from grokscope.errors import GrokscopeError
 from grokscope.measure import COLUMNS, NeuronSpectra, Row, measure_network, neuron_spectra
 from grokscope.models import Weights, analytic_weights
-from grokscope.phases import Phase, classify
+from grokscope.phases import Phase, classify, describe_network
 from grokscope.spec import RunSpec
 from grokscope.tables import data_frame
 from grokscope.tasks import Dataset
@@ -114,7 +114,8 @@ class RunResult:
         row = self.final
         corrupted = not math.isnan(row.corrupted_accuracy)
         words = [
-            f"{self.phase.label}. {self.phase.describe() if corrupted else self.phase.describe_without_corruption()}",
+            f"{self.phase.label}. "
+            + describe_network(self.phase, row.test_accuracy, row.corrupted_accuracy, row.recovered_accuracy),
             f"After {row.step} steps it is right on {row.test_accuracy:.1%} of the test set "
             f"and agrees with {row.train_accuracy:.1%} of the training labels",
         ]
@@ -123,6 +124,8 @@ class RunResult:
                 f"; of the corrupted examples it memorises {row.corrupted_accuracy:.1%} "
                 f"and gives the true answer on {row.recovered_accuracy:.1%}"
             )
+            if row.corrupted_accuracy + row.recovered_accuracy > 1:
+                words[-1] += " (a label that was drawn anew can be the true one, and then counts as both)"
         words[-1] += "."
         if row.dead_neurons:
             count = self.neurons.ipr.shape[1] if self.neurons is not None else self.spec.model.neuron_count

@@ -7,6 +7,7 @@ diagram = gs.sweep("fig3a", grid="5x5")
 """
 
 import multiprocessing
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean, quoted
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.store import DEFAULT_STORE, Store
+from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.notes import note
@@ -174,14 +175,28 @@ def find_plan(what: str | Path) -> Plan:
     """A sweep of the paper, such as "fig3a", or the one in a TOML file."""
     from grokscope.experiments.catalogue import SWEEPS
 
-    if what in SWEEPS:
-        return SWEEPS[str(what)]
+    name = re.sub(r"^fig0(\d)", r"fig\1", str(what))  # as the figure that it belongs to is called
+    if name in SWEEPS:
+        return SWEEPS[name]
     if str(what).endswith(".toml") or _is_there(Path(what)):
         return Plan.from_file(Path(what))
     raise SpecError(
-        f"there is no sweep {quoted(str(what))}: name one of {', '.join(SWEEPS)}, or a .toml file"
-        f"{did_you_mean(str(what), SWEEPS)}"
+        f"there is no sweep {quoted(str(what))}: name one of {', '.join(SWEEPS)}, or a .toml file, or a sweep of the "
+        f"store{did_you_mean(str(what), SWEEPS)}"
     )
+
+
+def stored_sweep(name: str, store: Path) -> StoredSweep | None:
+    """The sweep of a store by its name, unless the paper or a file has one of this name."""
+    from grokscope.experiments.catalogue import SWEEPS
+
+    if name in SWEEPS or name.endswith(".toml") or not _is_there(store / "index.sqlite"):
+        return None
+    opened = Store(store, create=False)
+    try:
+        return next((sweep for sweep in opened.sweeps() if sweep.name == name), None)
+    finally:
+        opened.close()
 
 
 def _is_there(path: Path) -> bool:

@@ -239,6 +239,51 @@ def test_ids_in_a_narrow_terminal_are_whole(stored: tuple[Path, str]) -> None:
         cwd=cwd, env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert run_id in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "Memorization" in shown
+    assert "…" not in shown
+
+
+def test_runs_are_found_by_what_was_measured(stored: tuple[Path, str]) -> None:
+    cwd, _ = stored
+    listed = json.loads(look("runs", "list", "--sort", "test_accuracy", "--json", cwd=cwd).stdout)
+    accuracies = [run["final"]["test_accuracy"] for run in listed]
+    assert accuracies == sorted(accuracies)
+    assert len(accuracies) == 2
+    best = json.loads(look("runs", "list", "--where", f"test_accuracy>={accuracies[1]}", "--json", cwd=cwd).stdout)
+    assert [run["run_id"] for run in best] == [listed[1]["run_id"]]
+    for condition, words in {
+        "tst_accuracy>0": "did you mean 'test_accuracy'",
+        "modulus>5": "did you mean 'task.modulus'",
+        "test_accuracy=high": "test_accuracy is a number",
+    }.items():
+        refused = look("runs", "list", "--where", condition, cwd=cwd, check=False)
+        assert (refused.returncode, words in refused.stderr) == (2, True)
+    refused = look("runs", "list", "--sweep", "mine", cwd=cwd, check=False)
+    assert (refused.returncode, "there is no sweep 'mine'" in refused.stderr) == (2, True)
+
+
+def test_runs_are_deleted_by_a_condition(tmp_path: Path) -> None:
+    kept, gone = str(train(tmp_path)["run_id"]), str(train(tmp_path, "--seed", "1")["run_id"])
+    refused = look("runs", "delete", gone, "--where", "training.seed=1", cwd=tmp_path, check=False)
+    assert (refused.returncode, "but not both" in refused.stderr) == (2, True)
+    assert "No run meets" in look("runs", "delete", "--where", "training.seed=7", cwd=tmp_path).stderr
+    assert f"Deleted {gone}" in look("runs", "delete", "--where", "training.seed=1", "--yes", cwd=tmp_path).stderr
+    assert [run["run_id"] for run in json.loads(look("runs", "list", "--json", cwd=tmp_path).stdout)] == [kept]
+
+
+def test_short_names_of_flags_and_the_place_of_the_store(tmp_path: Path) -> None:
+    flags = ["--p", "11", "--alpha", "0.4", "--xi", "0.2", "--learning-rate", "0.02", "--wd", "3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "grokscope", "train", *flags, "--width", "24", "--steps", "5", "--json"],
+        cwd=tmp_path, env=os.environ | {"GROKSCOPE_STORE": "elsewhere"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    spec = json.loads(done.stdout)["spec"]
+    assert (spec["task"]["modulus"], spec["task"]["data_fraction"], spec["task"]["corruption"]) == (11, 0.4, 0.2)
+    assert (spec["optimizer"]["learning_rate"], spec["optimizer"]["weight_decay"]) == (0.02, 3.0)
+    assert (tmp_path / "elsewhere" / "index.sqlite").exists()
+    assert not (tmp_path / "grokscope-runs").exists()
+    assert "Usage: grokscope runs list" in look("runs", "list", "-h", cwd=tmp_path).stdout
 
 
 def test_runs_delete_asks_first(tmp_path: Path) -> None:

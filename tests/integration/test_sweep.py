@@ -122,6 +122,17 @@ def test_results_are_those_of_single_runs(short: Path) -> None:
     assert all(run.has_weights for run in Store(short / "grokscope-runs").all())
 
 
+def test_a_sweep_goes_on_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SWEEP.format(steps=30))
+    grokscope("sweep", "mine.toml", "--refine", "--limit", "2", cwd=tmp_path)
+    (tmp_path / "mine.toml").unlink()
+    done = grokscope("sweep", "mine", cwd=tmp_path)
+    assert re.search(r"Done: \d of 6 cells were run, the others are inferred", done.stderr), "refined, as it was begun"
+    unknown = grokscope("sweep", "mime", cwd=tmp_path, check=False)
+    assert unknown.returncode == 2
+    assert "there is no sweep 'mime'" in unknown.stderr
+
+
 def test_an_unfinished_sweep_can_be_looked_at(short: Path) -> None:
     done = grokscope("sweep", "mine.toml", "--limit", "2", cwd=short)
     assert "4 of 6 runs are left to do" in done.stderr

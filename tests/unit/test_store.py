@@ -93,9 +93,14 @@ def test_a_run_without_the_history_of_its_ipr_comes_back(store: gs.Store, result
     assert store.load(result.run_id).ipr_history is None
 
 
-def test_a_history_that_is_not_of_the_curve_is_damage(store: gs.Store, result: gs.RunResult) -> None:
+def test_a_history_that_is_not_of_the_curve_is_not_kept(store: gs.Store, result: gs.RunResult) -> None:
+    store.save(replace(result, curve=result.curve[1:]))
+    assert store.load(result.run_id).ipr_history is None
+
+
+def test_a_history_of_another_shape_is_damage(store: gs.Store, result: gs.RunResult) -> None:
     assert result.ipr_history is not None
-    store.save(replace(result, ipr_history=result.ipr_history[1:]))
+    store.save(replace(result, ipr_history=result.ipr_history[:, 1:]))
     with pytest.raises(DamagedError, match="the history of its IPR"):
         store.load(result.run_id)
 

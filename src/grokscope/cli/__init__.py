@@ -35,7 +35,7 @@ app = typer.Typer(
     name="grokscope",
     help="Train networks on corrupted modular arithmetic, measure them, and name the phase.",
     epilog="Example: grokscope train --weight-decay 5",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

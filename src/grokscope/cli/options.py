@@ -8,7 +8,10 @@ import typer
 from grokscope.store import DEFAULT_STORE, store_flag
 from grokscope.sweeps.notes import note
 
-StoreOption = Annotated[Path, typer.Option("--store", help="Directory of the stored runs.", show_default=True)]
+StoreOption = Annotated[
+    Path,
+    typer.Option("--store", help="Directory of the stored runs.", show_default=True, envvar="GROKSCOPE_STORE"),
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A run id, or the beginning of one.", show_default=False)
 ]

@@ -1,6 +1,7 @@
 """`grokscope runs`: list, show, export and delete stored runs."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
-from grokscope.errors import GrokscopeError
+from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.extension import short_name
 from grokscope.outputs import write_file
 from grokscope.result import RunResult
@@ -18,22 +19,37 @@ from grokscope.store import Store, StoredRun
 from grokscope.store.contents import pack_run
 from grokscope.tables import csv_text
 
+_WIDE = 120  # columns of a terminal that has room for everything in one line
+_NAMED = 5  # runs that a question names one by one
+
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
 
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion or "
+        "test_accuracy>0.9. Repeat it to combine conditions.",
+    ),
+]
+SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @runs.command("list")
 def list_runs(
-    where: Annotated[
-        list[str] | None,
+    where: WhereOption = None,
+    sweep: SweepOption = None,
+    sort: Annotated[
+        str | None,
         typer.Option(
-            metavar="CONDITION",
-            help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=). Repeat it to combine conditions.",
+            metavar="FIELD",
+            help="Sort by a field or a measured number, smallest first.",
+            show_default="oldest first",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many of the newest runs to list; 0 for all.")] = 100,
+    limit: Annotated[int, typer.Option(min=0, help="How many of the last runs to list; 0 for all.")] = 100,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,32 +59,20 @@ def list_runs(
 
     grokscope runs list --where phase=full_inversion --where "task.corruption>=0.3"
 
+    grokscope runs list --sweep fig3a --where "test_accuracy>0.9" --sort mean_ipr
+
     grokscope runs list --limit 0 --json
     """
-    found, stored = Store(store, create=False).search(where or (), limit or None)
+    opened = Store(store, create=False)
+    found, stored = opened.search(where or (), limit or None, sweep=_known(sweep, opened), sort=sort)
     if as_json:
         typer.echo(json.dumps([run.to_dict() for run in stored]))
         return
-    table = Table(
-        Column("run", no_wrap=True),
-        "task",
-        "α",
-        "ξ",
-        "model",
-        "optimiser",
-        "steps",
-        "seed",
-        "phase",
-        "train",
-        "test",
-        box=None,
-    )
-    others = [_what_else(run) for run in stored]
-    if any(others):
-        table.add_column("what else")
-    for run, other in zip(stored, others, strict=True):
-        table.add_row(*_cells(run), *([other] if any(others) else []))
-    Console(width=None if Console().is_terminal else 160).print(table)
+    console = Console(width=None if Console().is_terminal or "COLUMNS" in os.environ else 160)
+    if console.width >= _WIDE:
+        console.print(_wide(stored))
+    else:
+        typer.echo(_narrow(stored))
     shown = (
         f"The newest {len(stored)} of {found:,} runs; --limit 0 shows all" if len(stored) < found else f"{found} runs"
     )
@@ -125,7 +129,11 @@ def export_run(
 
 @runs.command("delete")
 def delete_runs(
-    run: Annotated[list[str], typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them.")],
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them.", show_default=False)
+    ] = None,
+    where: WhereOption = None,
+    sweep: SweepOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
@@ -134,14 +142,57 @@ def delete_runs(
     [bold]Example[/bold]
 
     grokscope runs delete 41630c --yes
+
+    grokscope runs delete --where phase=confusion --where "training.steps<100"
     """
     opened = Store(store, create=False)
-    chosen = list(dict.fromkeys(opened.resolve_id(prefix) for prefix in run))
+    if bool(run) == bool(where or sweep):
+        raise GrokscopeError("name the runs to delete, or say which with --where or --sweep, but not both")
+    chosen = list(dict.fromkeys(opened.resolve_id(prefix) for prefix in run or ()))
+    if where or sweep:
+        chosen = [each.run_id for each in opened.runs(where or (), sweep=_known(sweep, opened))]
+    if not chosen:
+        note("No run meets these conditions.")
+        return
     if not yes:
-        typer.confirm(f"Delete {', '.join(chosen)}?", abort=True, err=True)
+        names = ", ".join(chosen) if len(chosen) <= _NAMED else f"{len(chosen)} runs"
+        typer.confirm(f"Delete {names}?", abort=True, err=True)
     for run_id in chosen:
         opened.delete(run_id)
         note(f"Deleted {run_id}")
+
+
+def _known(sweep: str | None, store: Store) -> str | None:
+    names = [each.name for each in store.sweeps()]
+    if sweep is not None and sweep not in names:
+        raise GrokscopeError(f"there is no sweep {sweep!r} in the store {store.path}{did_you_mean(sweep, names)}")
+    return sweep
+
+
+def _wide(stored: list[StoredRun]) -> Table:
+    """A line for each run."""
+    table = Table(Column("run", no_wrap=True), *_HEADINGS[1:], box=None)
+    others = [_what_else(run) for run in stored]
+    if any(others):
+        table.add_column("what else")
+    for run, other in zip(stored, others, strict=True):
+        table.add_row(*_cells(run), *([other] if any(others) else []))
+    return table
+
+
+def _narrow(stored: list[StoredRun]) -> str:
+    """Two lines for each run: what one looks for, and below it the other settings."""
+    cells = [dict(zip(_HEADINGS, _cells(run), strict=True)) for run in stored]
+    lines = []
+    for run, cell in zip([None, *stored], [{name: name for name in _HEADINGS}, *cells], strict=True):
+        lines.append("{run:16}  {α:>5} {ξ:>5}  {phase:18} {train:>6} {test:>6}".format(**cell))
+        if run is not None:
+            settings = "{task}, {model}, {optimiser}, {steps} steps, seed {seed}".format(**cell)
+            lines.append("  " + "; ".join(filter(None, (settings, _what_else(run)))))
+    return "\n".join(lines)
+
+
+_HEADINGS = ("run", "task", "α", "ξ", "model", "optimiser", "steps", "seed", "phase", "train", "test")
 
 
 def _cells(run: StoredRun) -> list[str]:

@@ -20,11 +20,12 @@ YOURS = "your own as file.py:Class"
 
 @dataclass(frozen=True)
 class Flag:
-    """A field, what to say about it, and its flag if that is not the field's own name."""
+    """A field, what to say about it, its flag if that is not the field's own name, and other names for the flag."""
 
     path: str
     text: str
     name: str = ""
+    also: str = ""
 
     @property
     def parameter(self) -> str:
@@ -37,7 +38,7 @@ class Flag:
         name = self.parameter.replace("_", "-")
         on_or_off = kind == "true or false"
         option: Any = typer.Option(
-            f"--{name}/--no-{name}" if on_or_off else f"--{name}",
+            *([f"--{name}/--no-{name}"] if on_or_off else [f"--{each}" for each in (name, *self.also.split())]),
             help=self._help(choices, default),
             metavar=None if on_or_off else kind.upper(),
             rich_help_panel=self.path.partition(".")[0].title(),
@@ -63,9 +64,9 @@ class Flag:
 FLAGS = (
     Flag("task.kind", "Kind of task", "task"),
     Flag("task.operation", "What to compute"),
-    Flag("task.modulus", "Modulus p; a prime for division"),
-    Flag("task.data_fraction", "Fraction α of all examples to train on"),
-    Flag("task.corruption", "Fraction ξ of the training labels to corrupt"),
+    Flag("task.modulus", "Modulus p; a prime for division", also="p"),
+    Flag("task.data_fraction", "Fraction α of all examples to train on", also="alpha"),
+    Flag("task.corruption", "Fraction ξ of the training labels to corrupt", also="xi"),
     Flag(
         "task.corruption_kind",
         "symmetric (over all labels), symmetric-wrong (over all but the true one), asymmetric (the next label), or "
@@ -85,8 +86,8 @@ FLAGS = (
     Flag("model.tie_weights", "Unembed with the embedding's weights"),
     Flag("model.scaling", "What a Transformer divides attention scores and logits by"),
     Flag("optimizer.kind", "Optimiser", "optimizer"),
-    Flag("optimizer.learning_rate", "Learning rate", "lr"),
-    Flag("optimizer.weight_decay", "Weight decay"),
+    Flag("optimizer.learning_rate", "Learning rate", "lr", also="learning-rate"),
+    Flag("optimizer.weight_decay", "Weight decay", also="wd"),
     Flag("optimizer.beta1", "Adam's β₁"),
     Flag("optimizer.beta2", "Adam's β₂"),
     Flag("optimizer.epsilon", "Adam's ε"),

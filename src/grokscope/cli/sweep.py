@@ -18,7 +18,7 @@ from grokscope.cli.options import (
 from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
 from grokscope.cli.values import assignments
 from grokscope.store import Store
-from grokscope.sweeping import find_plan, specs_to_run, start_sweep
+from grokscope.sweeping import find_plan, specs_to_run, start_sweep, stored_sweep
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.plan import Plan
@@ -30,7 +30,12 @@ _HOW = "Running"
 
 
 def sweep(
-    what: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep of the paper, such as fig3a, or a .toml file.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SWEEP", help="A sweep of the paper, such as fig3a, a .toml file, or a sweep of the store by name."
+        ),
+    ],
     fields: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Set a field of every run.", rich_help_panel=_WHAT),
@@ -81,12 +86,17 @@ def sweep(
 
     grokscope sweep my.toml --seeds 3 --refine --workers 8
 
+    grokscope sweep my            (goes on with the sweep that my.toml started)
+
     grokscope sweep fig3a --device cuda
     """
     running = Running(
         workers=worker_count(workers, sweep_engine(engine, device)), engine=engine, device=device, weights=save_weights
     )
-    plan = find_plan(what).changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
+    known = stored_sweep(what, store)
+    plan = find_plan(what) if known is None else Plan.from_dict(known.name, known.definition)
+    plan = plan.changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
+    refining = refining or (known is not None and known.refined)
     if dry_run:
         _describe(plan, running, store, limit, refining=refining)
         return

@@ -46,12 +46,12 @@ class UnknownNameError(GrokscopeError):
 def experiment_called(name: str) -> Experiment:
     """The experiment of this name or in this file, or an error with the nearest name.
 
-    >>> experiment_called("fig1").name
-    'fig01'
+    >>> experiment_called("fig1").name, experiment_called("fig3a").name
+    ('fig01', 'fig03a')
     """
     if is_file(name):
         return _with_names_of_its_own(experiment_from(name))
-    padded = re.sub(r"^fig(\d)$", r"fig0\1", name)
+    padded = re.sub(r"^fig(\d[a-z]?)$", r"fig0\1", name)
     if padded not in EXPERIMENTS:
         raise UnknownNameError(
             f"there is no figure {name!r}: `grokscope figures list` has them all{did_you_mean(name, EXPERIMENTS)}"

@@ -94,7 +94,7 @@ def _first_line(error: Exception) -> str:
 
 def pack_run(result: RunResult, record: Mapping[str, Any], *, weights: bool) -> Packed:
     """The file of a run: curve.*, history.*, neurons.*, outputs.* and weights.*"""
-    arrays = _curve_arrays(result.curve) | _history_arrays(result.ipr_history)
+    arrays = _curve_arrays(result.curve) | _history_arrays(result.ipr_history, len(result.curve))
     for name, spectra in (("neurons", result.neurons), ("outputs", result.outputs)):
         if spectra is not None:
             arrays |= _named(name, {key: array for key, array in vars(spectra).items() if array is not None})
@@ -171,8 +171,9 @@ def _curve_from(arrays: Arrays) -> tuple[Row, ...]:
     return tuple(Row(dict(zip(names, row, strict=True))) for row in zip(*filled, strict=True))
 
 
-def _history_arrays(history: npt.NDArray[np.unsignedinteger] | None) -> Arrays:
-    return {} if history is None else {"history.ipr": history}
+def _history_arrays(history: npt.NDArray[np.unsignedinteger] | None, rows: int) -> Arrays:
+    """Nothing for a result whose curve was replaced: the history was that of another one."""
+    return {"history.ipr": history} if history is not None and len(history) == rows else {}
 
 
 def _history_from(arrays: Arrays, rows: int) -> npt.NDArray[np.unsignedinteger] | None:
@@ -191,7 +192,7 @@ def _history_from(arrays: Arrays, rows: int) -> npt.NDArray[np.unsignedinteger] 
 def pack_checkpoint(run_id: str, checkpoint: Checkpoint) -> Packed:
     """The file of an unfinished run: curve.*, history.*, weights.* and moments.*"""
     state = checkpoint.state
-    arrays = _curve_arrays(checkpoint.curve) | _history_arrays(checkpoint.ipr_history)
+    arrays = _curve_arrays(checkpoint.curve) | _history_arrays(checkpoint.ipr_history, len(checkpoint.curve))
     arrays |= _named("weights", state.weights) | _named("moments", state.moments)
     record = {"step": state.step, "seconds": checkpoint.seconds, "engine": checkpoint.engine}
     return pack(arrays, run_id, record)

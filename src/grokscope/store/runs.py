@@ -11,13 +11,21 @@ from typing import Any, NamedTuple
 
 from grokscope.errors import DamagedError, SpecError, StoreError, quoted
 from grokscope.result import RunResult
-from grokscope.spec import unknown_key
 from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, unpack
 from grokscope.store.files import read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
 from grokscope.store.records import RECORD, StoredRun, record_of, run_of_row
 from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
-from grokscope.store.where import SOUND_SPEC, SPEC, Condition, fields_of_users_own, where_clause
+from grokscope.store.where import (
+    SOUND_SPEC,
+    SPEC,
+    Condition,
+    column_of,
+    fields_of_users_own,
+    known_somewhere,
+    unknown_field,
+    where_clause,
+)
 
 SOUND = f"(outcome_seal IS {OUTCOME_SEAL} AND row_seal IS {ROW_SEAL})"
 _COLUMNS = f"{', '.join(RECORD)}, file, checksum, {SOUND}"
@@ -119,29 +127,50 @@ class Runs(OpenStore):
         """All runs, oldest first."""
         return self._select("ORDER BY finished_at, run_id")
 
-    def runs(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> list[StoredRun]:
-        """The runs that meet all conditions, oldest first; with `limit` only the newest.
+    def runs(
+        self,
+        where: Sequence[str | Condition] = (),
+        limit: int | None = None,
+        *,
+        sweep: str | None = None,
+        sort: str | None = None,
+    ) -> list[StoredRun]:
+        """The runs that meet all conditions, oldest first, or sorted by a field; with `limit` only the last of them.
 
-        store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"])
+        store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"], sweep="fig3a", sort="test_accuracy")
         """
-        return self.search(where, limit)[1]
+        return self.search(where, limit, sweep=sweep, sort=sort)[1]
 
-    def search(self, where: Sequence[str | Condition] = (), limit: int | None = None) -> tuple[int, list[StoredRun]]:
-        """How many runs meet all conditions, and the newest `limit` of them, oldest first."""
-        self._check_known(where)
+    def search(
+        self,
+        where: Sequence[str | Condition] = (),
+        limit: int | None = None,
+        *,
+        sweep: str | None = None,
+        sort: str | None = None,
+    ) -> tuple[int, list[StoredRun]]:
+        """How many runs meet all conditions, and the last `limit` of them, in the order of `runs`."""
+        self._check_known(
+            [*([where] if isinstance(where, str) else where), *([Condition(sort, "=", 0)] if sort else [])]
+        )
         try:
-            run_ids = self._ids_where(where, SPEC)
+            run_ids = self._ids_where(where, sweep, sort, SPEC)
         except StoreError:
-            run_ids = self._ids_where(where, SOUND_SPEC)
+            run_ids = self._ids_where(where, sweep, sort, SOUND_SPEC)
         chosen = run_ids if limit is None else run_ids[-limit:]
-        newest = "WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY finished_at, run_id"
-        runs = self._select(newest, json.dumps(chosen))
-        return len(run_ids) - len(chosen) + len(runs), runs
+        places = {run_id: place for place, run_id in enumerate(chosen)}
+        runs = self._select("WHERE run_id IN (SELECT value FROM json_each(?))", json.dumps(chosen))
+        return len(run_ids) - len(chosen) + len(runs), sorted(runs, key=lambda run: places[run.run_id])
 
-    def _ids_where(self, where: Sequence[str | Condition], spec: str) -> list[str]:
+    def _ids_where(self, where: Sequence[str | Condition], sweep: str | None, sort: str | None, spec: str) -> list[str]:
         clause, values = where_clause(where, spec)
+        if sweep is not None:
+            clause += f" {'AND' if clause else 'WHERE'} run_id IN (SELECT run_id FROM cells WHERE sweep = ?)"
+            values.append(sweep)
+        column, defaults = column_of(sort, spec) if sort else ("finished_at", [])
+        order = f"ORDER BY {column}, finished_at, run_id"
         with self._reading():
-            found = self._index.execute(f"SELECT run_id FROM runs {clause} ORDER BY finished_at, run_id", values)
+            found = self._index.execute(f"SELECT run_id FROM runs {clause} {order}", [*values, *defaults])
             return [run_id for (run_id,) in found]
 
     def page(
@@ -172,12 +201,10 @@ class Runs(OpenStore):
         """Refuse a condition on a field of a user's own that no run here has: it is misspelt."""
         for field in fields_of_users_own(where):
             with self._reading():
-                query = f"SELECT 1 FROM runs WHERE json_extract({SOUND_SPEC}, ?) IS NOT NULL LIMIT 1"
-                known = self._index.execute(query, (f"$.{field}",)).fetchone()
+                query = f"SELECT 1 FROM runs WHERE {known_somewhere(field)} IS NOT NULL LIMIT 1"
+                known = self._index.execute(query).fetchone()
             if not known:
-                raise SpecError(
-                    f"{unknown_key(field)}; nor has a run in the store {self.path} such a field of your own"
-                )
+                raise SpecError(f"{unknown_field(field)}; nor has a run in the store {self.path} one of your own")
 
     def load(self, run_id: str) -> RunResult:
         """Load a run with its curve, its spectra and, if they were kept, its weights."""

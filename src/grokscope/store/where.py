@@ -1,4 +1,4 @@
-"""Conditions on runs, as text: `optimizer.weight_decay>=5`, `phase=coexistence`.
+"""Conditions on runs, as text: `optimizer.weight_decay>=5`, `phase=coexistence`, `test_accuracy>0.9`.
 
 >>> Condition.from_text("task.corruption >= 0.3")
 Condition(field='task.corruption', comparison='>=', value=0.3)
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from grokscope.errors import SpecError, did_you_mean
 from grokscope.extension import is_reference
+from grokscope.measure import COLUMNS
 from grokscope.phases import Phase
-from grokscope.spec import FAMILIES, REFERENCES, RunSpec, field_of, field_paths, value_from_text
+from grokscope.spec import FAMILIES, REFERENCES, RunSpec, field_of, field_paths, unknown_key, value_from_text
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "phase": tuple(phase.value for phase in Phase),
@@ -24,7 +25,7 @@ SOUND_SPEC = "iif(json_valid(spec), spec, '{}')"  # slower, but one damaged row 
 
 @dataclass(frozen=True)
 class Condition:
-    """`field comparison value`, where the field is a path of a spec, or phase, status or engine."""
+    """`field comparison value`; the field is a path of a spec, phase, status, engine, or a column of the last row."""
 
     field: str
     comparison: str  # =, !=, <, <=, > or >=
@@ -39,6 +40,8 @@ class Condition:
         field, comparison, value = match.groups()
         if _is_of_a_users_own(field):
             return cls(field, comparison, _guessed(value))
+        if is_measured(field):
+            return cls(field, comparison, _number(text, field, value))
         if field in REFERENCES and (is_reference(value) or field_of(field).kind == "text"):
             if comparison not in ("=", "!="):
                 raise SpecError(f"where = {text!r} is not allowed: {field} is compared with = or !=")
@@ -67,6 +70,23 @@ class Condition:
         return cls(field, comparison, wanted)
 
 
+def is_measured(field: str) -> bool:
+    """Whether it may be a number that was measured: it has no section. A user's measurements have names of their own.
+
+    >>> is_measured("test_accuracy"), is_measured("phase"), is_measured("task.modulus")
+    (True, False, False)
+    """
+    return field not in _COLUMNS and field.isidentifier()
+
+
+def _number(condition: str, field: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        wrong = f"{field} is a number" if field in COLUMNS else unknown_field(field)
+        raise SpecError(f"where = {condition!r} is not allowed: {wrong}") from None
+
+
 def _is_of_a_users_own(field: str) -> bool:
     """Whether it may be a field of a user's class: of a section that comes in kinds, and of no built-in one.
 
@@ -87,36 +107,57 @@ def _guessed(text: str) -> object:
     return {"true": 1, "false": 0}.get(text.lower(), text)
 
 
-def fields_of_users_own(where: Sequence[str | Condition]) -> list[str]:
-    """The fields in some conditions that no built-in kind has."""
+def _conditions(where: Sequence[str | Condition]) -> list[Condition]:
     given = [where] if isinstance(where, str) else where
-    conditions = [Condition.from_text(each) if isinstance(each, str) else each for each in given]
-    return [condition.field for condition in conditions if _is_of_a_users_own(condition.field)]
+    return [Condition.from_text(each) if isinstance(each, str) else each for each in given]
+
+
+def fields_of_users_own(where: Sequence[str | Condition]) -> list[str]:
+    """The fields in some conditions that no built-in kind has, and columns that are not measured always."""
+    fields = [condition.field for condition in _conditions(where)]
+    return [each for each in fields if _is_of_a_users_own(each) or (is_measured(each) and each not in COLUMNS)]
+
+
+def unknown_field(field: str) -> str:
+    """What to say of a field that no run has."""
+    meant = did_you_mean(field, COLUMNS) if is_measured(field) else ""
+    return f"there is no column {field}{meant}" if meant else unknown_key(field)
+
+
+def known_somewhere(field: str) -> str:
+    """SQL that is not NULL for a run that has this field, or this column in its last row."""
+    return column_of(field)[0] if is_measured(field) else f"json_extract({SOUND_SPEC}, '$.{field}')"
+
+
+def column_of(field: str, spec: str = SPEC) -> tuple[str, list[object]]:
+    """SQL for the value of a field, and the values of its question marks."""
+    if field in _COLUMNS:
+        return field, []
+    if is_measured(field):
+        return f"json_extract(iif(json_valid(final), final, '{{}}'), '$.{field}')", []
+    # A run stored before a field was there has the field's default.
+    column = f"coalesce(json_extract({spec}, '$.{field}'), ?)"
+    default = None if _is_of_a_users_own(field) else field_of(field).default
+    section = field.partition(".")[0]
+    if section in FAMILIES:  # but a user's kind has only the fields that it says
+        column = (
+            f"iif(instr(coalesce(json_extract({spec}, '$.{section}.kind'), ''), ':'), "
+            f"json_extract({spec}, '$.{field}'), {column})"
+        )
+    return column, [default]
 
 
 def where_clause(where: Sequence[str | Condition], spec: str = SPEC) -> tuple[str, list[object]]:
     """SQL that selects the runs that meet all conditions, and the values of its question marks."""
     clauses: list[str] = []
     values: list[object] = []
-    for given in [where] if isinstance(where, str) else where:
-        condition = Condition.from_text(given) if isinstance(given, str) else given
-        if condition.field in _COLUMNS:
-            column = condition.field
-        else:
-            # A run stored before a field was there has the field's default.
-            column = f"coalesce(json_extract({spec}, '$.{condition.field}'), ?)"
-            values.append(None if _is_of_a_users_own(condition.field) else field_of(condition.field).default)
-            section = condition.field.partition(".")[0]
-            if section in FAMILIES:  # but a user's kind has only the fields that it says
-                column = (
-                    f"iif(instr(coalesce(json_extract({spec}, '$.{section}.kind'), ''), ':'), "
-                    f"json_extract({spec}, '$.{condition.field}'), {column})"
-                )
-            if condition.field in REFERENCES and "@" not in str(condition.value):
-                # A name without a hash means all versions of the code.
-                column = f"iif(instr({column}, '@'), substr({column}, 1, instr({column}, '@') - 1), {column})"
-                values += [values[-1]] * (column.count("?") - 1)
+    for condition in _conditions(where):
+        column, defaults = column_of(condition.field, spec)
+        if condition.field in REFERENCES and "@" not in str(condition.value):
+            # A name without a hash means all versions of the code.
+            column = f"iif(instr({column}, '@'), substr({column}, 1, instr({column}, '@') - 1), {column})"
+            defaults *= column.count("?")
         comparison = {"=": "IS", "!=": "IS NOT"}.get(condition.comparison, condition.comparison)
         clauses.append(f"{column} {comparison} ?")
-        values.append(condition.value)
+        values += [*defaults, condition.value]
     return ("WHERE " + " AND ".join(clauses) if clauses else ""), values
