@@ -173,7 +173,7 @@ def _curve_from(arrays: Arrays) -> tuple[Row, ...]:
 
 def _history_arrays(history: npt.NDArray[np.unsignedinteger] | None, rows: int) -> Arrays:
     """Nothing for a result whose curve was replaced: the history was that of another one."""
-    return {"history.ipr": history} if history is not None and len(history) == rows else {}
+    return _named("history", {"ipr": history}) if history is not None and len(history) == rows else {}
 
 
 def _history_from(arrays: Arrays, rows: int) -> npt.NDArray[np.unsignedinteger] | None:
