@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 import grokscope as gs
 from grokscope.sweeps import display
@@ -94,3 +95,28 @@ def test_who_is_waited_for_is_said(clock: Clock, capsys: pytest.CaptureFixture[s
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == f"{next(PLAN.specs()).run_id} is being trained by process 4711: waiting for it."
     assert lines[1].startswith("Waiting for process 4711, with 1 run, for 20 s now.")
+
+
+@pytest.mark.parametrize("terminal", [{"TERM": "xterm"}, {"TERM": "linux"}, {"TERM": "dumb"}, {"NO_COLOR": "1"}])
+def test_where_colours_are_few_phases_are_letters(terminal: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", "FORCE_COLOR": "1", **terminal}.items():
+        monkeypatch.setenv(name, value)
+    if "NO_COLOR" in terminal or terminal.get("TERM") == "dumb":
+        monkeypatch.delenv("FORCE_COLOR")
+    plan = gs.Plan.over({"task.data_fraction": [0.1 * k for k in range(1, 9)], "task.corruption": [0, 0.3]})
+    sweep = SweepDisplay(plan, list(plan.specs()), [])
+    sweep.update(Expected(tuple(range(plan.size))))
+    for index, phase in enumerate(gs.Phase):
+        sweep.update(Finished(index, phase, 1.0))
+    sweep.update(Failed(6, "on purpose"))
+    sweep.update(Started(7))
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(sweep._render())
+    lines = [line.strip() for line in captured.get().splitlines()]
+    assert "C P F M L N X *" in lines
+    assert ". . . . . . . ." in lines
+    assert "▀" not in captured.get()
+    assert "L forgetting" in captured.get()

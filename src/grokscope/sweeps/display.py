@@ -35,6 +35,20 @@ _COLORS = {phase.value: phase.color for phase in Phase} | {
     RUNNING: "#ffffff",
     MISSING: "#303030",
 }
+# Where there are fewer colours than these, or none, a cell is a letter. The legend explains them.
+_LETTERS = {
+    Phase.COEXISTENCE.value: "C",
+    Phase.PARTIAL_INVERSION.value: "P",
+    Phase.FULL_INVERSION.value: "F",
+    Phase.MEMORIZATION.value: "M",
+    Phase.FORGETTING.value: "L",  # lost
+    Phase.CONFUSION.value: "N",  # neither
+    DIVERGED: "D",
+    FAILED: "X",
+    RUNNING: "*",
+    MISSING: ".",
+}
+_ENOUGH_COLORS = ("256", "truecolor")
 
 
 class SweepDisplay:
@@ -55,6 +69,7 @@ class SweepDisplay:
         self._waiting: dict[int, str] = {}  # runs that another process has, and which
         self._work, self._work_done, self._started = 0.0, 0.0, time.monotonic()
         self._console = Console(stderr=True)
+        self._letters = self._console.color_system not in _ENOUGH_COLORS
         self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=2, transient=False)
         self._terminal = sys.stderr.isatty()
         self._logged = self._started  # when there was a line last
@@ -146,6 +161,9 @@ class SweepDisplay:
     def _panel(self, panel: tuple[int, ...], wide: int) -> Text:
         """Two rows of cells to a line: the upper half of a character has one colour, the lower half another."""
         columns, rows = self._axes.size
+        if self._letters:
+            lines = ([self._majority(panel, column, row) for column in range(columns)] for row in reversed(range(rows)))
+            return Text("\n".join("".join(_LETTERS[outcome].ljust(wide) for outcome in line) for line in lines))
         text = Text()
         for row in range(rows - 1, -1, -2):
             for column in range(columns):
@@ -166,7 +184,8 @@ class SweepDisplay:
     def _legend(self) -> Text:
         text = Text()
         for outcome in dict.fromkeys([*(phase.value for phase in Phase), *self._outcomes.values(), MISSING]):
-            text.append("█ ", style=_COLORS[outcome]).append(f"{outcome.replace('_', ' ')}  ")
+            mark = Text(f"{_LETTERS[outcome]} ") if self._letters else Text("█ ", style=_COLORS[outcome])
+            text.append_text(mark).append(f"{outcome.replace('_', ' ')}  ")
         return text
 
     def _summary(self) -> Text:
