@@ -244,6 +244,18 @@ def test_ids_in_a_narrow_terminal_are_whole(stored: tuple[Path, str]) -> None:
     assert "…" not in shown
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("command", [["runs", "list"], ["spectrum"]])
+def test_letters_that_a_terminal_does_not_have(stored: tuple[Path, str], encoding: str, command: list[str]) -> None:
+    cwd, run_id = stored
+    shown = subprocess.run(
+        [sys.executable, "-m", "grokscope", *command, *([run_id] if command == ["spectrum"] else [])],
+        cwd=cwd, env=os.environ | {"PYTHONIOENCODING": encoding}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert run_id[:8].encode() in shown.stdout
+
+
 def test_runs_are_found_by_what_was_measured(stored: tuple[Path, str]) -> None:
     cwd, _ = stored
     listed = json.loads(look("runs", "list", "--sort", "test_accuracy", "--json", cwd=cwd).stdout)

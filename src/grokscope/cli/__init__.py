@@ -3,6 +3,7 @@
 Exit status 1 says that runs failed, 130 that the work was stopped and can go on.
 """
 
+import io
 import sys
 import warnings
 from typing import Annotated
@@ -74,6 +75,9 @@ def _root(
 
 def main() -> None:
     """Entry point of the `grokscope` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an α is no reason to stop where the terminal has none
     warnings.formatwarning = lambda message, *_, **__: f"grokscope: {message}\n"
     try:
         status = app(standalone_mode=False)
