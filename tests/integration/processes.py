@@ -15,7 +15,7 @@ from grokscope.cli import main
 # Commands that look at what is there and start no process. They run in this one, with torch and matplotlib loaded
 # once for all; `test_cli.py` has them as processes.
 LOOKING = {
-    "runs", "show", "status", "store", "figures", "phase-diagram",
+    "runs", "show", "status", "store", "sweeps", "figures", "phase-diagram",
     "prune", "spectrum", "logits", "dynamics", "ablate", "audit",
 }  # fmt: skip
 

@@ -133,6 +133,31 @@ def test_a_sweep_goes_on_by_its_name(tmp_path: Path) -> None:
     assert "there is no sweep 'mime'" in unknown.stderr
 
 
+def test_sweeps_are_renamed_and_deleted(short: Path) -> None:
+    store = short / "grokscope-runs"
+    grokscope("sweep", "mine.toml", cwd=short)
+    grokscope("sweep", "mine.toml", "--name", "two", "--set", "training.seed=1", "--grid", "1x1", cwd=short)
+    grokscope("sweep", "mine.toml", "--name", "part", "--grid", "1x1", cwd=short)
+    assert "mine is now first" in grokscope("sweeps", "rename", "mine", "first", cwd=short).stderr
+    assert {sweep.name for sweep in Store(store).sweeps()} == {"first", "two", "part"}
+    assert "6 cells run" in grokscope("phase-diagram", "first", "--out", "first.csv", cwd=short).stderr
+    for arguments, words in {
+        ("rename", "mine", "x"): "there is no sweep 'mine'",
+        ("rename", "first", "two"): "there is a sweep 'two'",
+        ("rename", "first", "a\nb"): "no line breaks",
+        ("delete", "mine"): "there is no sweep 'mine'",
+    }.items():
+        refused = grokscope("sweeps", *arguments, cwd=short, check=False)
+        assert (refused.returncode, words in refused.stderr) == (2, True), refused.stderr
+    assert "its runs stay" in grokscope("sweeps", "delete", "two", "--yes", cwd=short).stderr
+    assert len(contents(store)) == 7
+    done = grokscope("sweeps", "delete", "first", "--with-runs", "--yes", cwd=short)
+    assert "and 5 runs" in done.stderr, "one belongs to another sweep"
+    assert len(contents(store)) == 2
+    assert [sweep.name for sweep in Store(store).sweeps()] == ["part"]
+    assert "is sound" in grokscope("store", "check", cwd=short).stderr
+
+
 def test_an_unfinished_sweep_can_be_looked_at(short: Path) -> None:
     done = grokscope("sweep", "mine.toml", "--limit", "2", cwd=short)
     assert "4 of 6 runs are left to do" in done.stderr

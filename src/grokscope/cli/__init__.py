@@ -28,6 +28,7 @@ from grokscope.cli.spectrum import spectrum
 from grokscope.cli.status import status
 from grokscope.cli.store import store
 from grokscope.cli.sweep import sweep
+from grokscope.cli.sweeps import sweeps
 from grokscope.cli.train import train
 from grokscope.errors import FailedRunsError, GrokscopeError, SpecError, in_one_line
 from grokscope.extension import explained, place_in_own_code
@@ -45,6 +46,7 @@ app.command()(show)
 app.add_typer(runs, name="runs")
 app.add_typer(store, name="store")
 app.command()(sweep)
+app.add_typer(sweeps, name="sweeps")
 app.command()(status)
 app.command()(phase_diagram)
 app.command()(explore)

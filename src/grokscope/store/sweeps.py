@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from grokscope.store.contents import sweep_bytes, sweep_file_name
@@ -72,6 +73,26 @@ class Sweeps(OpenStore):
         with as_store_error(f"cannot write the store {self.path}"), self._transaction():
             self._index.execute("DELETE FROM cells WHERE sweep = ?", (name,))
             self._index.execute("DELETE FROM sweeps WHERE name = ?", (name,))
+
+    def delete_sweep(self, name: str) -> None:
+        """Remove a sweep, with its file. Its runs stay."""
+        self.forget_sweep(name)
+        self._remove([self._root / "sweeps" / sweep_file_name(name)])
+
+    def rename_sweep(self, sweep: StoredSweep, name: str) -> None:
+        """Call a sweep something else. After a crash it has at least one of the two names."""
+        self.put_sweep(replace(sweep, name=name), [cell.run_id for cell in self.cells(sweep.name)])
+        self.delete_sweep(sweep.name)
+
+    def only_in(self, sweep: str) -> list[str]:
+        """The finished runs that belong to this sweep and to no other."""
+        with self._reading():
+            rows = self._index.execute(
+                "SELECT DISTINCT run_id FROM cells JOIN runs USING (run_id) WHERE sweep = ? "
+                "AND run_id NOT IN (SELECT run_id FROM cells WHERE sweep != ?) ORDER BY place",
+                (sweep, sweep),
+            ).fetchall()
+        return [run_id for (run_id,) in rows]
 
     def outcomes(self, run_ids: Iterable[str]) -> list[CellOutcome]:
         """The outcomes of these runs, of a sweep or not. The place of a run is its index among the ids."""
