@@ -20,8 +20,7 @@ from grokscope.engines import (
 from grokscope.measure import COLUMNS, neuron_spectra
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.store import Store
-from grokscope.sweeps.local import MOST_STACKED
-from grokscope.sweeps.running import Running
+from grokscope.sweeps.running import MOST_STACKED, Running
 
 SAMPLES = 12
 SAMPLE_SECONDS = 0.15
