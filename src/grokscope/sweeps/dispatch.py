@@ -22,7 +22,6 @@ from grokscope.store import Store
 from grokscope.sweeps.executor import Assignment, Executor
 from grokscope.sweeps.in_process import InProcess
 from grokscope.sweeps.messages import (
-    Internal,
     LastWords,
     Progress,
     Ready,

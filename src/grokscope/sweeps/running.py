@@ -43,7 +43,7 @@ class Running:
     @property
     def engine_used(self) -> str:
         """The engine; on a GPU "auto" means many runs at once."""
-        return sweep_engine(self.engine, self.device)
+        return "stacked" if self.engine == "auto" and self.device != "cpu" else self.engine
 
     @property
     def at_once(self) -> int:
@@ -68,11 +68,6 @@ def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
     device = running.device if running.cluster is None else "cpu"
     for spec in unlike.values():
         resolve_engine(running.engine_used, device, spec)
-
-
-def sweep_engine(engine: str, device: str) -> str:
-    """The engine that a sweep uses on this device."""
-    return "stacked" if engine == "auto" and device != "cpu" else engine
 
 
 def available_cores() -> int:
