@@ -4,26 +4,23 @@ with started(request) as address: ...
 """
 
 import asyncio
+import importlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import dask_jobqueue
 from distributed import Scheduler, Security, SpecCluster, SSHCluster
 from distributed.deploy.spec import ProcessInterface
 
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
 from grokscope.errors import in_one_line
 
-_QUEUES = {
-    "slurm": dask_jobqueue.SLURMCluster,
-    "pbs": dask_jobqueue.PBSCluster,
-    "lsf": dask_jobqueue.LSFCluster,
-    "sge": dask_jobqueue.SGECluster,
-}
+_QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster", "sge": "SGECluster"}
 
 
 def security_of(request: ClusterRequest) -> Security | None:
@@ -74,7 +71,16 @@ def queue_cluster(request: ClusterRequest) -> Any:
     options: dict[str, Any] = {"scheduler_options": {"dashboard": False}, **request.options}
     if security := security_of(request):
         options |= {"security": security, "protocol": "tls://"}
-    return _QUEUES[request.kind](**options)
+    return getattr(_jobqueue(), _QUEUES[request.kind])(**options)
+
+
+def _jobqueue() -> ModuleType:
+    """The library for queues, which when it is imported takes Ctrl-C for itself."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        return importlib.import_module("dask_jobqueue")
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 class LocalWorker(ProcessInterface):  # type: ignore[misc]
