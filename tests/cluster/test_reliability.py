@@ -1,10 +1,11 @@
-"""What happens to workers, schedulers and coordinators, happens here: real processes are killed, stopped and cut off."""
+"""Workers, schedulers and coordinators that are killed, stopped and cut off: real processes."""
 
 import random
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,10 +118,11 @@ def test_a_scheduler_that_does_not_come_back_ends_the_sweep_with_nothing_lost(
 
     def on_event(event: Progress) -> None:
         if isinstance(event, Finished):
+            cluster.request = replace(cluster.request, wait_seconds=1.0)
             dask.stop_scheduler()
 
     with (
-        dask.cluster(wait_seconds=1.0) as cluster,
+        dask.cluster() as cluster,
         pytest.raises(ClusterError, match=r"went away and did not come back within 1 s; nothing is lost"),
     ):
         list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
