@@ -165,7 +165,7 @@ def test_a_worker_that_hangs_is_given_up(dask: DaskProcesses, longer: list[RunSp
             stopped = True
             with_signal(dask.workers[0].pid, signal.SIGSTOP)
 
-    with dask.cluster(silent_seconds=2.0) as cluster:
+    with dask.cluster(silent_seconds=5.0) as cluster:
         seen = list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
     assert stopped
     assert not [event for event in seen if isinstance(event, Failed)]

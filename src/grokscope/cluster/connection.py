@@ -105,6 +105,11 @@ class DaskCluster:
             self._make_client(CONNECT_SECONDS)
         except OSError as error:
             raise ClusterError(f"cannot reach the scheduler {self._address}: {_reason(error)}") from error
+        except (TypeError, ValueError) as error:  # of an address, or of certificates that are not there
+            raise ClusterError(
+                f"cannot connect to the scheduler {self._address}: {in_one_line(str(error))}; certificates for tls:// "
+                "are named in the table [tls] of the --cluster-config, or in Dask's own configuration"
+            ) from error
         self._alone = time.monotonic()
 
     def _make_client(self, timeout: float) -> None:
@@ -195,6 +200,10 @@ class DaskCluster:
         client = self.client
         aside(lambda: client.restart_workers([address], timeout=30, raise_for_error=False))
 
+    def forgive(self, address: str) -> None:
+        """Ask a worker again that was given up."""
+        self._shunned.discard(address)
+
     def tell(self, function: Callable[..., None], *arguments: object, workers: list[str]) -> None:
         """Call a function in worker processes, beside what they are at work on. Does not wait for it."""
         client = self.client
@@ -226,10 +235,9 @@ def aside(call: Callable[[], object]) -> None:
 
 def _why_not(answer: object) -> str | None:
     """What keeps a worker from being used, as the end of a sentence; None if nothing does."""
-    if isinstance(answer, ImportError):
-        return (
-            f"has no grokscope, or one without clusters; here is {versions()['grokscope']}: {in_one_line(str(answer))}"
-        )
+    if isinstance(answer, Exception) and ("ModuleNotFound" in repr(answer) or "ImportError" in repr(answer)):
+        here = versions()["grokscope"]
+        return f"has no grokscope, or one without clusters, and here is {here}: {in_one_line(str(answer))}"
     if not (isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(part, dict) for part in answer)):
         return f"says nothing that can be understood: {in_one_line(repr(answer))}"
     ours, theirs = versions(), answer[0]

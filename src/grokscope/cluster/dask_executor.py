@@ -87,6 +87,7 @@ class DaskExecutor:
         self._back: dict[Lane, deque[Assignment]] = {}  # runs that are to be gone on with
         self._said: deque[Progress | Internal] = deque()
         self._leased: dict[int, RunSpec] = {}
+        self._silent: dict[str, str] = {}  # orders that workers were given up with, and these workers' addresses
         self._losses: Counter[int] = Counter()  # of workers with a run, since it was heard of last
         self._traveller = Traveller()
         self._typical = 0.0  # seconds that an order takes
@@ -252,11 +253,12 @@ class DaskExecutor:
         return list(inbox.next_batch(block=False))
 
     def _take(self, future: Any, answer: Any) -> Iterator[Progress | Internal]:
-        piece = self._remove(future.key)
-        if piece is None:
-            return  # it was given up
-        status = future.status
+        piece, status = self._remove(future.key), future.status
         future.release()
+        if silent := self._silent.pop(future.key, None):
+            self._cluster.forgive(silent)  # it has been heard of after all
+        if piece is None:
+            return  # it was taken back
         if status == "cancelled":  # with the connection to the scheduler, which is nobody's fault
             self._put_back(piece.tasks, piece.lane)
         elif status == "error" and isinstance(answer[1], KilledWorker):
@@ -345,7 +347,7 @@ class DaskExecutor:
                 yield from self._take_all(address, "died, as happens when memory runs out")
             elif silent := self._silence(address, now):
                 self._cluster.give_up(address)
-                yield from self._take_all(address, f"gave no news for {silent:.0f} s")
+                yield from self._take_all(address, f"gave no news for {silent:.0f} s", listening=True)
         if self._stop_by is not None and now > self._stop_by:
             for piece in list(self._pieces.values()):
                 self._take_back(piece)
@@ -366,12 +368,17 @@ class DaskExecutor:
                 return now - piece.since
         return 0.0
 
-    def _take_all(self, address: str, fault: str | None) -> Iterator[Progress | Internal]:
+    def _take_all(self, address: str, fault: str | None, *, listening: bool = False) -> Iterator[Progress | Internal]:
         """Take back what a worker had. Those that it was at work on may be what was wrong with it."""
-        for piece in list(self._queues[address]):
-            begun = piece.since is not None
-            self._take_back(piece)
-            if fault is not None and begun:
+        pieces = list(self._queues[address])
+        begun = [piece for piece in pieces if piece.since is not None]
+        for piece in pieces:
+            self._remove(piece.future.key)
+            if listening and piece in begun:
+                self._silent[piece.future.key] = address
+            else:
+                piece.future.release()
+            if fault is not None and piece in begun:
                 yield from self._lose(piece, fault)
             else:
                 self._put_back(piece.tasks, piece.lane)

@@ -20,6 +20,8 @@ from distributed.deploy.spec import ProcessInterface
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
 from grokscope.errors import in_one_line
 
+# Port 0 is any that is free: the scheduler answers to HTTP even without its dashboard.
+_NO_DASHBOARD = {"dashboard": False, "dashboard_address": ":0"}
 _QUEUES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster", "sge": "SGECluster"}
 
 
@@ -61,14 +63,14 @@ def _start(request: ClusterRequest) -> Any:
     if request.kind == "ssh":
         # Dask starts the scheduler on the first host that it is given, and workers on the others.
         return SSHCluster([request.hosts[0], *request.hosts], **request.options)
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": False}}
+    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", **_NO_DASHBOARD}}
     workers = {place: {"cls": LocalWorker, "options": {}} for place in range(request.workers)}
     return SpecCluster(workers, scheduler, name="grokscope", silence_logs=False)
 
 
 def queue_cluster(request: ClusterRequest) -> Any:
     """The cluster of a queue, with no job submitted yet; `job_script()` shows what a job will be."""
-    options: dict[str, Any] = {"scheduler_options": {"dashboard": False}, **request.options}
+    options: dict[str, Any] = {"scheduler_options": _NO_DASHBOARD, **request.options}
     if security := security_of(request):
         options |= {"security": security, "protocol": "tls://"}
     return getattr(_jobqueue(), _QUEUES[request.kind])(**options)
