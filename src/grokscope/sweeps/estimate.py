@@ -99,7 +99,7 @@ def estimated_durations(specs: Sequence[RunSpec], engine: str, device: str = "cp
     if engine == "stacked":
         stacks = {stack_key(spec): spec for spec in _spread(specs, SAMPLES)}
         seconds = sum(_seconds_in_stack(spec, specs, device) for spec in stacks.values())
-        return [seconds / len(stacks)] * len(specs)
+        return [seconds / len(stacks)] * len(specs) if stacks else []
     alike: dict[object, list[RunSpec]] = {}  # of one wide network among many narrow ones a sample would know nothing
     for spec in specs:
         alike.setdefault((spec.model, spec.training.batch_size), []).append(spec)

@@ -1,0 +1,157 @@
+"""`python -m benchmarks.cluster`: what a run costs on a cluster beside its training, and what larger ones will do.
+
+Overhead: runs that only wait, on more workers than there are cores. Efficiency: runs that compute, on one worker and on
+two. Projection: a simulation of `reproduce all --scale paper`, from the work as it is measured here on some steps of
+some runs. Writes benchmarks/cluster.json.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import chdir, closing
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from grokscope import RunSpec
+from grokscope.cluster import cluster_at
+from grokscope.errors import GrokscopeError
+from grokscope.experiments.catalogue import claims_about, experiments_called
+from grokscope.experiments.gathering import plan_work
+from grokscope.experiments.scale import Amount
+from grokscope.outputs import write_text
+from grokscope.sweeps import Finished, Running, run_all
+from grokscope.sweeps.estimate import estimated_durations, makespan, relative_cost
+
+RESULTS = Path("benchmarks/cluster.json")
+ROUNDS = 3
+WAITING = """
+import time
+import grokscope as gs
+
+class Waiting(gs.Measurement):
+    columns = ("waited",)
+
+    def measure(self, moment):
+        time.sleep({seconds} / 5)
+        return {{"waited": {seconds}}}
+"""
+SMALL = RunSpec().updated({"task.modulus": 11, "model.width": 24, "training.steps": 5})
+COMPUTING = RunSpec().updated({"task.modulus": 43, "model.width": 200, "training.steps": 600})
+
+# What is assumed of a GPU, where none was measured: single-precision peak of an NVIDIA A100, and the part of it that
+# stacked runs reach.
+GPU_FLOPS, GPU_REACHED = 19.5e12, 0.4
+CORE_FLOPS = 1e9 * json.loads(Path("benchmarks/scaling.json").read_text(encoding="utf-8"))["reached"]
+
+
+def seconds_on(workers: int, specs: Sequence[RunSpec]) -> float:
+    """From the moment that the first run of each worker is done to the last: what was started is not counted."""
+    ended: list[float] = []
+    with tempfile.TemporaryDirectory() as store, cluster_at(f"local:{workers}") as cluster:
+        assert cluster is not None
+        cluster.connect()
+        while len(cluster.workers) < workers:
+            cluster.look()
+            time.sleep(0.05)
+        warm = [spec.updated({"training.seed": 10_000 + place}) for place, spec in enumerate(specs[: 2 * workers])]
+        running = Running(cluster=cluster)
+        for chosen in (warm, specs):
+            started = time.perf_counter()
+            with closing(run_all(chosen, Path(store), running)) as events:
+                ended = [time.perf_counter() for event in events if isinstance(event, Finished)]
+            if len(ended) != len(chosen):
+                raise GrokscopeError(f"{len(chosen) - len(ended)} of {len(chosen)} runs failed")
+    return ended[-1] - started
+
+
+def overhead(workers: int, seconds: float, count: int) -> dict[str, float]:
+    """What runs take that wait for so long, beyond that."""
+    with tempfile.TemporaryDirectory() as directory, chdir(directory):
+        Path("waiting.py").write_text(WAITING.format(seconds=seconds), encoding="utf-8")
+        base = SMALL.updated({"training.measurements": ["waiting.py:Waiting"]})
+        specs = [base.updated({"training.seed": seed}) for seed in range(count)]
+        took = statistics.median(seconds_on(workers, specs) for _ in range(ROUNDS))
+    return {
+        "workers": workers,
+        "runs": count,
+        "seconds_a_run": seconds,
+        "seconds": took,
+        "milliseconds_a_run": 1000 * (took - count * seconds / workers) / count,
+    }
+
+
+def efficiency(count: int) -> dict[str, float]:
+    """The speed of two workers, as a part of twice that of one."""
+    specs = [COMPUTING.updated({"training.seed": seed}) for seed in range(count)]
+    one, two = (statistics.median(seconds_on(workers, specs) for _ in range(ROUNDS)) for workers in (1, 2))
+    return {"runs": count, "one_worker_seconds": one, "two_workers_seconds": two, "efficiency": one / two / 2}
+
+
+def paper_work() -> list[list[float]]:
+    """Seconds of each run of `reproduce all --scale paper` on one core, sweep by sweep: one ends before the next."""
+    figures = experiments_called(["all"], all_allowed=True)
+    with tempfile.TemporaryDirectory() as empty:
+        work = plan_work(figures, claims_about(figures), Amount("paper"), Running(workers=1), Path(empty))
+    sweeps, planned = [list(work.specs), *(list(plan.specs()) for plan in work.plans)], set[str]()
+    durations = []
+    for specs in sweeps:
+        new = {spec.run_id: spec for spec in specs if spec.run_id not in planned and relative_cost(spec)}
+        planned |= set(new)
+        durations.append(estimated_durations(list(new.values()), "auto"))
+    return durations
+
+
+def projection(durations: list[list[float]], cores: int, milliseconds: float) -> dict[str, float]:
+    """How long so many workers take that are as fast as a core here; each run takes the coordinator's time too."""
+    seconds = sum(max(makespan(sweep, cores), len(sweep) * milliseconds / 1000) for sweep in durations if sweep)
+    return {"workers": cores, "hours": seconds / 3600, "busy": sum(map(sum, durations)) / cores / seconds}
+
+
+def main() -> None:
+    """Measure, project, write, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer runs: to try it")
+    quick = parser.parse_args().quick
+    waiting = overhead(8, 0.2, 100 if quick else 800)
+    nothing = overhead(2, 0.0, 50 if quick else 400)
+    computing = efficiency(8 if quick else 40)
+    durations = paper_work()
+    cost = nothing["milliseconds_a_run"]
+    gpu = GPU_FLOPS * GPU_REACHED / CORE_FLOPS
+    projections = {
+        "2 cores": projection(durations, 2, cost),
+        "64 cores": projection(durations, 64, cost),
+        "1,000 cores": projection(durations, 1000, cost),
+        # A stack keeps a GPU busy, so eight of them are like as many cores as they are as fast as.
+        "8 GPUs": projection(durations, round(8 * gpu), cost),
+    }
+    results = {
+        "overhead": waiting,
+        "coordinator": nothing,
+        "efficiency": computing,
+        "paper": {
+            "runs": sum(map(len, durations)),
+            "sweeps": len(durations),
+            "core_hours": sum(map(sum, durations)) / 3600,
+            "longest_run_hours": max(max(sweep) for sweep in durations if sweep) / 3600,
+        },
+        "projection": projections,
+        "assumed": {"gpu_flops": GPU_FLOPS, "gpu_reached": GPU_REACHED, "cores_a_gpu": gpu},
+    }
+    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    table = Table("", "")
+    table.add_row("a run of 0.2 s on 8 workers: beside it", f"{waiting['milliseconds_a_run']:.1f} ms")
+    table.add_row("a run of no time: the coordinator's work", f"{cost:.1f} ms")
+    table.add_row("efficiency of 2 workers", f"{computing['efficiency']:.1%}")
+    for name, projected in projections.items():
+        table.add_row(f"paper on {name}", f"{projected['hours']:.1f} h, busy {projected['busy']:.0%}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
