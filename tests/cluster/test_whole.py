@@ -29,6 +29,17 @@ def test_runs_on_a_cluster_are_those_of_one_process(
     check_stored_once(specs, tmp_path / "store", tmp_path)
 
 
+def test_there_are_news_of_a_run_before_it_answers(
+    whole: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 5.0)
+    spec = longer[0].updated({"training.steps": 60_000})
+    with whole.cluster() as cluster, closing(run_all([spec], tmp_path / "s", Running(cluster=cluster))) as events:
+        news = next(event for event in events if isinstance(event, Measured))
+        assert not Store(tmp_path / "s").checkpoints()
+    assert 0 < news.measurement.step < 60_000
+
+
 def test_weights_come_back_too(whole: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:
     with whole.cluster() as cluster:
         do_all([tiny], tmp_path / "store", Running(cluster=cluster, weights=True))

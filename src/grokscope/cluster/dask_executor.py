@@ -19,12 +19,13 @@ from distributed import KilledWorker, as_completed
 from grokscope.cluster import remote
 from grokscope.cluster.code import Traveller
 from grokscope.cluster.connection import ClusterWorker, DaskCluster
-from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched
+from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
 from grokscope.cluster.request import ClusterError
-from grokscope.cluster.validation import checked_checkpoint, checked_result
+from grokscope.cluster.validation import checked_checkpoint, checked_result, is_row
 from grokscope.engines import stack_key
 from grokscope.errors import StoreError, in_one_line
 from grokscope.extension import ExtensionError, explained
+from grokscope.measure import Row
 from grokscope.spec import RunSpec
 from grokscope.store import LeaseAnswer, Store
 from grokscope.store.contents import Damaged
@@ -88,6 +89,7 @@ class DaskExecutor:
         self._said: deque[Progress | Internal] = deque()
         self._leased: dict[int, RunSpec] = {}
         self._silent: dict[str, str] = {}  # orders that workers were given up with, and these workers' addresses
+        self._news: deque[object] = deque()  # as Dask's own thread hears them
         self._losses: Counter[int] = Counter()  # of workers with a run, since it was heard of last
         self._traveller = Traveller()
         self._typical = 0.0  # seconds that an order takes
@@ -119,6 +121,7 @@ class DaskExecutor:
         try:
             for future, answer in self._answers(0 if self._said else timeout):
                 yield from self._take(future, answer)
+            yield from self._measured()
             if self._cluster.look():
                 yield from self._look_after()
             while self._said:
@@ -131,18 +134,24 @@ class DaskExecutor:
         """Ask for the last checkpoints."""
         if self._stop_by is None:
             self._stop_by = time.monotonic() + STOP_SECONDS
-            at_work = [address for address, queue in self._queues.items() if queue]
-            self._cluster.tell(remote.stop, self._session, workers=at_work)
+            self._tell_to_stop()
         for lane in self._back.values():
             while lane:
                 self._give_back(lane.popleft())
 
     def close(self) -> None:
         """Take back all orders and leases."""
+        self._tell_to_stop()
         self._forget_all()
+        if self._client is not None and self._client is self._cluster.client:
+            self._client.unsubscribe_topic(news_topic(self._session))
         for spec in self._leased.values():
             self._store.release(spec.run_id)
         self._store.close()
+
+    def _tell_to_stop(self) -> None:
+        at_work = [address for address, queue in self._queues.items() if queue]
+        self._cluster.tell(remote.stop, self._session, workers=at_work)
 
     # ---- orders -------------------------------------------------------------------------------------------------
 
@@ -239,6 +248,7 @@ class DaskExecutor:
         """Collects answers; that of an earlier connection has none left."""
         if self._client is not self._cluster.client:
             self._client = self._cluster.client
+            self._client.subscribe_topic(news_topic(self._session), self._news.append)
             self._done = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
         return self._done
 
@@ -271,6 +281,14 @@ class DaskExecutor:
             took = time.monotonic() - (piece.since or piece.given)
             self._typical += (took - self._typical) / 8
             yield from self._accept(piece, answer)
+
+    def _measured(self) -> Iterator[Measured]:
+        """What runs have measured on their way. News that are none are ignored."""
+        places = {spec.run_id: index for index, spec in self._leased.items()} if self._news else {}
+        while self._news:
+            match self._news.popleft():
+                case _, (str(run_id), dict(row)) if run_id in places and is_row(row):
+                    yield Measured(places[run_id], Row(row))
 
     def _accept(self, piece: _Piece, answers: Any) -> Iterator[Progress | Internal]:
         """Store what a worker has answered, after it was checked."""

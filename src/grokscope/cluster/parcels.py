@@ -1,6 +1,7 @@
 """What travels between the coordinator and its workers: orders there, answers back. Plain text and bytes only.
 
-Arrays travel as the safetensors files that a store writes.
+Arrays travel as the safetensors files that a store writes. News of a run under way are its id and the last row of its
+curve, for the person who looks on: if they are lost, nothing is.
 """
 
 from collections.abc import Mapping
@@ -26,6 +27,11 @@ class Order(NamedTuple):
     device: str
     weights: bool  # whether the networks are wanted too
     seconds: float  # how long to work on it before the answer
+
+
+def news_topic(session: str) -> str:
+    """Under which name Dask passes on what workers measure before they answer."""
+    return f"grokscope-{session}"
 
 
 class Done(NamedTuple):

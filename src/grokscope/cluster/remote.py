@@ -10,15 +10,17 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import grokscope
 from grokscope.cluster.code import moved, unpack_code
-from grokscope.cluster.parcels import Answer, Broken, Done, Order, Paused, RunOrder, Untouched
+from grokscope.cluster.parcels import Answer, Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
 from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import in_one_line
 from grokscope.extension import explained
+from grokscope.measure import NeuronSpectra, Row
 from grokscope.result import Checkpoint
 from grokscope.spec import SPEC_FORMAT, RunSpec
 from grokscope.store.contents import checkpoint_from, pack_checkpoint, pack_run, unpack
@@ -26,6 +28,8 @@ from grokscope.store.opened import now
 from grokscope.store.records import record_of
 from grokscope.store.schema import SCHEMA_VERSION
 from grokscope.training import Job, RunGroup
+
+NEWS_A_PIECE = 10  # that a run gives at most before its answer
 
 _STOPPED: set[str] = set()  # sessions whose coordinator was asked to stop
 _IMPORTING = threading.Lock()  # two threads must not import one user's file at the same time
@@ -71,7 +75,23 @@ def _job(run: RunOrder, order: Order) -> Job:
     with _IMPORTING:
         places = unpack_code(order.code, _directory()) if order.code else {}
         spec = RunSpec.stored(moved(dict(run.spec), places)).resolved()
-    return Job(spec, _start(run.checkpoint, spec))
+    return Job(spec, _start(run.checkpoint, spec), _Reporter(spec.run_id, order))
+
+
+class _Reporter:
+    """Tells the coordinator what a run has measured, some times during a piece."""
+
+    def __init__(self, run_id: str, order: Order) -> None:
+        self._run_id, self._topic, self._every = run_id, news_topic(order.session), order.seconds / NEWS_A_PIECE
+        self._told = time.monotonic()
+
+    def __call__(self, row: Row, _: NeuronSpectra | None) -> None:
+        from distributed import get_worker
+
+        if time.monotonic() - self._told >= self._every:
+            self._told = time.monotonic()
+            with suppress(ValueError):  # outside a worker nobody listens
+                get_worker().log_event(self._topic, (self._run_id, dict(row)))
 
 
 def _directory() -> Path:

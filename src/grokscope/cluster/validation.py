@@ -4,6 +4,7 @@ result = checked_result(answer.content, spec, weights=False)    # raises Damaged
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from grokscope.engines import ENGINES
@@ -42,6 +43,16 @@ def checked_checkpoint(content: bytes, spec: RunSpec) -> Checkpoint:
     checkpoint = checkpoint_from(_own_file(content, spec), spec)
     _check_origin(checkpoint.engine, checkpoint.seconds)
     return checkpoint
+
+
+def is_row(content: Mapping[object, object]) -> bool:
+    """Whether news of a run can be shown as a row of its curve.
+
+    >>> is_row({"step": 10, "train_accuracy": 1.0, "test_accuracy": 0.5}), is_row({"step": "ten"})
+    (True, False)
+    """
+    needed = {"step", "train_accuracy", "test_accuracy"}
+    return needed <= content.keys() and all(isinstance(value, int | float) for value in content.values())
 
 
 def _own_file(content: bytes, spec: RunSpec) -> Content:
