@@ -2,20 +2,19 @@
 
 Overhead: runs that only wait, on more workers than there are cores. Efficiency: runs that compute, on one worker and on
 two. Projection: a simulation of `reproduce all --scale paper`, from the work as it is measured here on some steps of
-some runs. Writes benchmarks/cluster.json.
+some runs. Writes benchmarks/cluster.json, and the table of docs/scaling.md.
 """
 
 import argparse
 import json
+import re
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import chdir, closing
 from pathlib import Path
-
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 from grokscope import RunSpec
 from grokscope.cluster import cluster_at
@@ -27,7 +26,7 @@ from grokscope.outputs import write_text
 from grokscope.sweeps import Finished, Running, run_all
 from grokscope.sweeps.estimate import estimated_durations, makespan, relative_cost
 
-RESULTS = Path("benchmarks/cluster.json")
+RESULTS, DOCUMENT = Path("benchmarks/cluster.json"), Path("docs/scaling.md")
 ROUNDS = 3
 WAITING = """
 import time
@@ -113,7 +112,7 @@ def projection(durations: list[list[float]], cores: int, milliseconds: float) ->
 
 
 def main() -> None:
-    """Measure, project, write, print."""
+    """Measure, project, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs: to try it")
     quick = parser.parse_args().quick
@@ -144,13 +143,34 @@ def main() -> None:
         "assumed": {"gpu_flops": GPU_FLOPS, "gpu_reached": GPU_REACHED, "cores_a_gpu": gpu},
     }
     write_text(RESULTS, json.dumps(results, indent=1) + "\n")
-    table = Table("", "")
-    table.add_row("a run of 0.2 s on 8 workers: beside it", f"{waiting['milliseconds_a_run']:.1f} ms")
-    table.add_row("a run of no time: the coordinator's work", f"{cost:.1f} ms")
-    table.add_row("efficiency of 2 workers", f"{computing['efficiency']:.1%}")
-    for name, projected in projections.items():
-        table.add_row(f"paper on {name}", f"{projected['hours']:.1f} h, busy {projected['busy']:.0%}")
-    Console().print(table)
+    document(results)
+
+
+def document(results: dict[str, Any]) -> None:
+    """Replace what stands between the marks."""
+    waiting, idle, two = results["overhead"], results["coordinator"], results["efficiency"]
+    work = results["paper"]
+    rows = [
+        (
+            f"overhead of a run of {waiting['seconds_a_run']} s on {waiting['workers']} workers",
+            f"{waiting['milliseconds_a_run']:.1f} ms",
+        ),
+        ("time of the coordinator for a run", f"{idle['milliseconds_a_run']:.1f} ms"),
+        ("efficiency of 2 workers", f"{two['efficiency']:.0%}"),
+        (
+            "`reproduce all --scale paper`",
+            f"{work['runs']:,} runs, {work['core_hours']:,.0f} core hours, "
+            f"the longest run {work['longest_run_hours']:.1f} h",
+        ),
+        *(
+            (f"projected on {name}", f"{each['hours']:,.1f} h, workers busy for {each['busy']:.0%} of it")
+            for name, each in results["projection"].items()
+        ),
+    ]
+    table = "\n".join(["| | |", "|---|---|", *(f"| {what} | {value} |" for what, value in rows), ""])
+    marked = re.compile(r"(<!-- results -->\n).*?(<!-- end of results -->)", re.DOTALL)
+    text = DOCUMENT.read_text(encoding="utf-8")
+    write_text(DOCUMENT, marked.sub(lambda match: match[1] + table + match[2], text))
 
 
 if __name__ == "__main__":
