@@ -104,8 +104,9 @@ def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.Mon
         ("slurm", "slurm = 3", "", r"must be a table: \[slurm\]"),
         ("slurm", "jobs = 0\n[slurm]", "", "jobs = 0 is not allowed"),
         ("slurm", "job = 1\n[slurm]", "", "unknown key job.*did you mean 'jobs'"),
-        ("local:1", "[tls]\nca = 'x'", "", r"\[tls\] needs the files ca, cert, key"),
-        ("local:1", "[tls]\nca = 'x'\ncert = 'x'\nkey = 'x'", "", "names x, which is no file"),
+        ("tls://a:1", "[tls]\nca = 'x'", "", r"\[tls\] needs the files ca, cert, key"),
+        ("tls://a:1", "[tls]\nca = 'x'\ncert = 'x'\nkey = 'x'", "", "names x, which is no file"),
+        ("tcp://a:1", "[tls]\nca = 'FILE'\ncert = 'FILE'\nkey = 'FILE'", "", "are for tls:// addresses"),
         ("local:1", "=", "", "not valid TOML"),
     ],
 )
@@ -114,7 +115,7 @@ def test_a_request_that_means_nothing_is_refused(
 ) -> None:
     file = tmp_path / "cluster.toml"
     if config is not None:
-        file.write_text(config)
+        file.write_text(config.replace("FILE", str(file)))
     with pytest.raises(SpecError, match=reason):
         ClusterRequest.parse(where, file if config is not None else None, hosts)
 

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 1.0  # between two looks at who is there
+SCHEDULER_SECONDS = 30.0  # in which a scheduler has to say that
 
 
 class ClusterWorker(NamedTuple):
@@ -58,7 +59,10 @@ class DaskCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._drop_client()
+        if self.client is not None:
+            with suppress(Exception):  # the connection may be broken already
+                self.client.close(timeout=2)
+        self.client = None
         self._closing.close()
 
     # ---- what a sweep needs -------------------------------------------------------------------------------------
@@ -142,7 +146,11 @@ class DaskCluster:
         if self.client is None:
             self._reconnect()
             return True
-        self._meet(self.client.nthreads())
+        try:
+            threads = self.client.nthreads(callback_timeout=SCHEDULER_SECONDS)
+        except OSError:  # among them timeouts; a broken connection shows in the client's status
+            return True
+        self._meet(threads)
         if self.workers:
             self._alone = now
         elif now - self._alone > self.request.wait_seconds:

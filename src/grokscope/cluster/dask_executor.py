@@ -9,6 +9,7 @@ import secrets
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -92,7 +93,7 @@ class DaskExecutor:
         self._news: deque[object] = deque()  # as Dask's own thread hears them
         self._losses: Counter[int] = Counter()  # of workers with a run, since it was heard of last
         self._traveller = Traveller()
-        self._typical = 0.0  # seconds that an order takes
+        self._typical = 2 * SHORT_SECONDS  # that an order takes, until that is known
         self._renewed = time.monotonic()
         self._stop_by: float | None = None
 
@@ -145,8 +146,9 @@ class DaskExecutor:
         self._forget_all()
         if self._client is not None and self._client is self._cluster.client:
             self._client.unsubscribe_topic(news_topic(self._session))
-        for spec in self._leased.values():
-            self._store.release(spec.run_id)
+        with suppress(StoreError):  # there may be another on its way, which says more
+            for spec in self._leased.values():
+                self._store.release(spec.run_id)
         self._store.close()
 
     def _tell_to_stop(self) -> None:

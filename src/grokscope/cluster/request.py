@@ -64,6 +64,8 @@ class ClusterRequest:
             raise SpecError(
                 f"--cluster {kind} needs a table [{kind}] with the queue, cores and memory of a job: {file}"
             )
+        if "tls" in tables and not (kind in QUEUES or where.startswith("tls://")):
+            raise SpecError(f"the certificates of [tls] are for tls:// addresses and for queues, not for {where}")
         _need_extra()
         options = tables.get(kind, {})
         workers = _workers(kind, where, options, len(names), numbers.get("jobs", 1))
