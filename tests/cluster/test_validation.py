@@ -129,3 +129,16 @@ def test_a_stack_that_is_at_different_steps_advances_from_behind(spec: RunSpec) 
     assert isinstance(ahead, Untouched)
     assert isinstance(behind, Done)
     assert checked_result(behind.content, other, weights=True).engine == "stacked"
+
+
+def test_short_runs_of_one_order_are_done_one_after_another(spec: RunSpec, content: bytes) -> None:
+    other = spec.updated({"training.seed": 1})
+    runs = tuple(RunOrder(each.model_dump(mode="json"), None) for each in (spec, other))
+    first, second = advance(order(spec, runs=runs))
+    assert isinstance(first, Done)
+    assert isinstance(second, Done)
+    assert checked_result(first.content, spec, weights=True).curve == checked_result(content, spec, weights=True).curve
+    assert checked_result(second.content, other, weights=True).run_id == other.run_id
+    first, second = advance(order(spec, runs=runs, seconds=0.0))
+    assert isinstance(first, Paused)
+    assert isinstance(second, Untouched)

@@ -46,7 +46,9 @@ from grokscope.sweeps.running import MOST_STACKED, Running
 
 PIECE_SECONDS = 10.0  # that a worker works on a run before it answers, in a small cluster
 CHECKPOINTS_A_SECOND = 10.0  # that come to the coordinator at most: in a large cluster pieces are longer
-SHORT_SECONDS = 2.0  # if answers come faster, a worker is given its next order before it has answered
+SHORT_SECONDS = 2.0  # if runs are shorter, a worker is given its next order before it has answered,
+BUNDLE_SECONDS = 1.0  # and an order has as many of them as take about this long,
+MOST_BUNDLED = 16  # but no more than this
 MOST_LOSSES = 3  # of workers with one run, one after another
 RENEW_SECONDS = 20.0  # well within what a lease lasts
 STOP_SECONDS = 20.0  # that workers have for their last checkpoints
@@ -93,7 +95,7 @@ class DaskExecutor:
         self._news: deque[object] = deque()  # as Dask's own thread hears them
         self._losses: Counter[int] = Counter()  # of workers with a run, since it was heard of last
         self._traveller = Traveller()
-        self._typical = 2 * SHORT_SECONDS  # that an order takes, until that is known
+        self._typical = 2 * SHORT_SECONDS  # that a run takes, or a piece of it; until that is known
         self._renewed = time.monotonic()
         self._stop_by: float | None = None
 
@@ -169,11 +171,25 @@ class DaskExecutor:
         return Lane(engine, "cpu", self._running.at_once, gpu=False)
 
     def _next(self, lane: Lane, choose: Choose) -> list[Assignment]:
-        """Runs for a lane that can advance together: those that were begun with first."""
+        """Runs for one order, those that were begun with first."""
+        if lane.at_once > 1:
+            return self._next_stack(lane, choose)
+        tasks: list[Assignment] = []
+        waiting, most = self._waiting(lane), min(MOST_BUNDLED, max(1, int(BUNDLE_SECONDS / self._typical)))
+        while waiting and len(tasks) < most:
+            if self._losses[waiting[0][0]]:  # a run whose worker was lost is alone with the next
+                return tasks or [waiting.popleft()]
+            tasks.append(waiting.popleft())
+        while len(tasks) < most and (chosen := choose(1)):
+            tasks += [task for task in chosen if self._lease(*task)]
+        return tasks
+
+    def _next_stack(self, lane: Lane, choose: Choose) -> list[Assignment]:
+        """Runs that can advance together."""
         if waiting := self._waiting(lane):
             first = waiting.popleft()
-            if lane.at_once == 1 or self._losses[first[0]]:
-                return [first]  # a run whose worker was lost is alone with the next
+            if self._losses[first[0]]:
+                return [first]
             key = stack_key(first[1])
             near = [task for task in islice(waiting, 4 * lane.at_once) if not self._losses[task[0]]]
             others = [task for task in near if stack_key(task[1]) == key][: lane.at_once - 1]
@@ -280,7 +296,7 @@ class DaskExecutor:
             for index, spec in piece.tasks:
                 yield self._fail(index, spec, reason, f"{reason}\n")
         else:
-            took = time.monotonic() - (piece.since or piece.given)
+            took = (time.monotonic() - (piece.since or piece.given)) / len(piece.tasks)
             self._typical += (took - self._typical) / 8
             yield from self._accept(piece, answer)
 

@@ -18,7 +18,7 @@ class RunOrder(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Runs that can advance together, and how to do them."""
+    """Runs to do, with the stacked engine together, otherwise one after another, and how."""
 
     session: str  # whose order it is; `remote.stop` names it
     runs: tuple[RunOrder, ...]

@@ -66,8 +66,16 @@ def advance(order: Order) -> list[Answer]:
             jobs[place] = _job(run, order)
         except Exception as error:  # a user's code may raise anything
             answers[place] = _broken(error)
-    for place, answer in _train(jobs, order, lambda: order.session in _STOPPED or time.monotonic() >= ends).items():
-        answers[place] = answer
+    orders = [jobs] if order.engine == "stacked" else [{place: job} for place, job in jobs.items()]
+
+    def enough() -> bool:
+        return order.session in _STOPPED or time.monotonic() >= ends
+
+    for number, group in enumerate(orders):
+        if number and enough():
+            break
+        for place, answer in _train(group, order, enough).items():
+            answers[place] = answer
     return answers
 
 
