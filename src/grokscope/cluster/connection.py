@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 1.0  # between two looks at who is there
-SCHEDULER_SECONDS = 30.0  # in which a scheduler has to say that
+SCHEDULER_SECONDS = 5.0  # in which a scheduler has to say that; otherwise it is asked again
 
 
 class ClusterWorker(NamedTuple):
@@ -83,6 +83,11 @@ class DaskCluster:
         """How many orders those work on who are there."""
         return sum(worker.slots for worker in self.workers.values())
 
+    @property
+    def connected(self) -> bool:
+        """Whether orders can be given."""
+        return self.client is not None and self.client.status == "running"
+
     def executor(self, store: Path, running: "Running") -> Executor:
         """Does runs on the workers of this cluster."""
         from grokscope.cluster.dask_executor import DaskExecutor
@@ -139,7 +144,7 @@ class DaskCluster:
         if now - self._looked < LOOK_SECONDS:
             return False
         self._looked = now
-        if self.client is not None and self.client.status != "running":
+        if self.client is not None and not self.connected:
             note(f"The connection to the scheduler {self._address} is lost: trying to have it back.")
             self._lost = now
             self._drop_client()

@@ -19,7 +19,7 @@ from distributed import KilledWorker, as_completed
 
 from grokscope.cluster import remote
 from grokscope.cluster.code import Traveller
-from grokscope.cluster.connection import ClusterWorker, DaskCluster
+from grokscope.cluster.connection import ClusterWorker, DaskCluster, aside
 from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
 from grokscope.cluster.request import ClusterError
 from grokscope.cluster.validation import checked_checkpoint, checked_result, is_row
@@ -114,7 +114,7 @@ class DaskExecutor:
         for ahead in (1, 2) if self._typical < SHORT_SECONDS else (1,):
             for worker in list(self._cluster.workers.values()):
                 lane = self._lane(worker)
-                while lane and self._cluster.client and len(self._queues[worker.address]) < ahead * worker.slots:
+                while lane and self._cluster.connected and len(self._queues[worker.address]) < ahead * worker.slots:
                     if not (tasks := self._next(lane, choose)):
                         break
                     self._order(worker, lane, tasks)
@@ -122,13 +122,14 @@ class DaskExecutor:
     def messages(self, timeout: float) -> Iterator[Progress | Internal]:
         """What workers have answered, and what became of those that do not answer."""
         try:
-            for future, answer in self._answers(0 if self._said else timeout):
+            timeout = 0 if self._said else timeout
+            while self._said:  # first: that a run was begun with comes before how it ended
+                yield self._said.popleft()
+            for future, answer in self._answers(timeout):
                 yield from self._take(future, answer)
             yield from self._measured()
             if self._cluster.look():
                 yield from self._look_after()
-            while self._said:
-                yield self._said.popleft()
         except StoreError as error:
             self._forget_all()
             yield StoreBroken(str(error))
@@ -146,8 +147,8 @@ class DaskExecutor:
         """Take back all orders and leases."""
         self._tell_to_stop()
         self._forget_all()
-        if self._client is not None and self._client is self._cluster.client:
-            self._client.unsubscribe_topic(news_topic(self._session))
+        if self._client is not None:
+            aside(lambda: self._client.unsubscribe_topic(news_topic(self._session)))
         with suppress(StoreError):  # there may be another on its way, which says more
             for spec in self._leased.values():
                 self._store.release(spec.run_id)
@@ -377,7 +378,7 @@ class DaskExecutor:
         """Go on elsewhere with what lost and silent workers had; keep the leases."""
         now, there = time.monotonic(), self._cluster.workers
         for address in [address for address, queue in self._queues.items() if queue]:
-            if self._cluster.client is None:
+            if self._cluster.client is not self._client:  # the scheduler was lost, and all orders with it
                 yield from self._take_all(address, None)
             elif address not in there:
                 yield from self._take_all(address, "died, as happens when memory runs out")
