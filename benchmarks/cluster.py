@@ -7,6 +7,7 @@ some runs. Writes benchmarks/cluster.json, and the table of docs/scaling.md.
 
 import argparse
 import json
+import os
 import re
 import statistics
 import tempfile
@@ -25,6 +26,7 @@ from grokscope.experiments.scale import Amount
 from grokscope.outputs import write_text
 from grokscope.sweeps import Finished, Running, run_all
 from grokscope.sweeps.estimate import estimated_durations, makespan, relative_cost
+from grokscope.sweeps.running import available_cores
 
 RESULTS, DOCUMENT = Path("benchmarks/cluster.json"), Path("docs/scaling.md")
 ROUNDS = 3
@@ -116,6 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs: to try it")
     quick = parser.parse_args().quick
+    load = os.getloadavg()[0]  # of others: numbers from a busy machine are worse than those of an idle one
     waiting = overhead(8, 0.2, 100 if quick else 800)
     nothing = overhead(2, 0.0, 50 if quick else 400)
     computing = efficiency(8 if quick else 40)
@@ -130,6 +133,8 @@ def main() -> None:
         "8 GPUs": projection(durations, round(8 * gpu), cost),
     }
     results = {
+        "load": max(load, os.getloadavg()[0]),
+        "cores": available_cores(),
         "overhead": waiting,
         "coordinator": nothing,
         "efficiency": computing,
@@ -151,6 +156,7 @@ def document(results: dict[str, Any]) -> None:
     waiting, idle, two = results["overhead"], results["coordinator"], results["efficiency"]
     work = results["paper"]
     rows = [
+        ("load of the machine while it was measured", f"{results['load']:.1f} processes on {results['cores']} cores"),
         (
             f"overhead of a run of {waiting['seconds_a_run']} s on {waiting['workers']} workers",
             f"{waiting['milliseconds_a_run']:.1f} ms",

@@ -16,7 +16,7 @@ from tests.integration.processes import start, wait_until
 
 from grokscope import ClusterError, RunSpec, Store
 from grokscope.cluster import connection, dask_executor
-from grokscope.sweeps import Failed, Finished, Progress, Running, Started, run_all
+from grokscope.sweeps import Failed, Finished, Measured, Progress, Running, Started, run_all
 
 GARBAGE = """
 from grokscope.cluster import remote
@@ -220,7 +220,7 @@ def test_a_run_that_kills_its_worker_three_times_has_failed(
     assert [failure.run_id for failure in Store(tmp_path / "store").failures()] == [hungry.run_id]
 
 
-def test_ctrl_c_brings_the_checkpoints_back_and_the_same_command_goes_on(whole: DaskProcesses, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_sweep_that_the_same_command_goes_on_with(whole: DaskProcesses, tmp_path: Path) -> None:
     command = (
         "sweep", "fig3a", "--grid", "1x1", "--set", "training.steps=6000", "--limit", "1", "--cluster", whole.address,
     )  # fmt: skip
@@ -233,6 +233,25 @@ def test_ctrl_c_brings_the_checkpoints_back_and_the_same_command_goes_on(whole: 
     assert process.returncode == 130
     assert "The same command goes on." in said
     store = Store(runs)
-    assert store.checkpoints()
     assert not store.leases()
     assert not store.all()
+
+
+def test_who_is_asked_to_stop_brings_its_checkpoint_back(
+    whole: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long before the piece is over."""
+    monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 20.0)
+    spec, seen = longer[0].updated({"training.steps": 500_000}), list[Progress]()
+
+    def has_news() -> bool:
+        return any(isinstance(event, Measured) for event in seen)
+
+    with whole.cluster() as cluster:
+        for event in run_all([spec], tmp_path / "store", Running(cluster=cluster), should_stop=has_news):
+            seen.append(event)
+    store = Store(tmp_path / "store")
+    checkpoint = store.load_checkpoint(spec)
+    assert checkpoint is not None
+    assert 0 < checkpoint.state.step < 500_000
+    assert not store.leases()
