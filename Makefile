@@ -39,6 +39,7 @@ sanitize: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.sweeps
+	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.explorer
 

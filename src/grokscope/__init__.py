@@ -6,6 +6,7 @@
 (32, 11)
 """
 
+from grokscope.cluster import ClusterError
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.experiments import Drawing, Findings
 from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
@@ -74,6 +75,7 @@ __all__ = [
     "AdamW",
     "Audit",
     "Axis",
+    "ClusterError",
     "Corruption",
     "Dataset",
     "Drawing",

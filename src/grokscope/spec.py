@@ -64,6 +64,7 @@ def _classes(section: str) -> tuple[type[Section], ...]:
     return FAMILIES[section].built_in if section in FAMILIES else (TrainingSpec,)
 
 
+SPEC_FORMAT = 1  # what the fields of a spec mean; part of every run id
 # The fields that hold one kind, which may be a user's code.
 REFERENCES = frozenset({"task.corruption_kind", *(f"{section}.kind" for section in FAMILIES)})
 F = TypeVar("F", bound=KindSection)
@@ -202,7 +203,7 @@ class RunSpec(Section):
         sections = {name: getattr(self, name).identity for name in type(self).model_fields}
         content = {name: fields for name, fields in sections.items() if fields}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(f"grokscope run 1:{canonical}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"grokscope run {SPEC_FORMAT}:{canonical}".encode()).hexdigest()[:16]
 
     def dataset(self) -> Dataset:
         """The data that the network is trained on."""

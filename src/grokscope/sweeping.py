@@ -8,10 +8,11 @@ diagram = gs.sweep("fig3a", grid="5x5")
 
 import multiprocessing
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from grokscope.cluster import cluster_at
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean, quoted
 from grokscope.result import RunResult
@@ -43,6 +44,9 @@ def sweep(
     workers: int | None = None,
     engine: str = "auto",
     device: str = "cpu",
+    cluster: str | None = None,
+    cluster_config: str | Path | None = None,
+    hosts: str | Sequence[str] = (),
     weights: bool = False,
     progress: bool = True,
 ) -> PhaseDiagram:
@@ -58,7 +62,7 @@ def sweep(
 
     `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, the name of a sweep of
     the paper, or a TOML file. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`, `weights` and
-    `retry_failed` are as for `grokscope sweep`.
+    `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config` and `hosts`.
 
     Runs are kept in the store, and those that are there are not trained again. Ctrl-C saves where the runs under way
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
@@ -71,10 +75,11 @@ def sweep(
         )
     plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
     limit = _at_least(1, "limit", limit)
-    running = Running(workers=workers, engine=engine, device=device, weights=weights)
-    started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
-    if started.carry_out(running, limit=limit, progress=progress):
-        raise KeyboardInterrupt
+    with cluster_at(cluster, cluster_config, hosts) as place:
+        running = Running(workers=workers, engine=engine, device=device, weights=weights, cluster=place)
+        started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
+        if started.carry_out(running, limit=limit, progress=progress):
+            raise KeyboardInterrupt
     return started.diagram()
 
 

@@ -20,12 +20,12 @@ from grokscope.sweeps import (
     Started,
     StillWaiting,
     Waiting,
-    local,
+    dispatch,
     pool,
     run_all,
     worker,
 )
-from grokscope.sweeps.running import available_cores
+from grokscope.sweeps.running import MOST_STACKED, available_cores
 from grokscope.sweeps.stopping import stop_on_request
 
 
@@ -202,7 +202,7 @@ def hold(store: Path, run_id: str) -> None:
 
 
 def test_who_waits_long_says_again_for_whom(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "REMIND_SECONDS", 0.01)
+    monkeypatch.setattr(dispatch, "REMIND_SECONDS", 0.01)
     holder = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path, tiny.run_id))
     holder.start()
     store = Store(tmp_path)
@@ -231,11 +231,11 @@ def test_there_are_no_more_workers_than_work(tiny: RunSpec, tmp_path: Path) -> N
 
 
 def test_work_is_divided_into_runs_or_stacks_of_them(tiny: RunSpec) -> None:
-    specs = [tiny.updated({"training.seed": seed}) for seed in range(local.MOST_STACKED + 1)]
+    specs = [tiny.updated({"training.seed": seed}) for seed in range(MOST_STACKED + 1)]
     specs.append(tiny.updated({"model.width": 8}))
     places = range(len(specs))
-    assert local._pieces(places, specs, "native") == len(specs)
-    assert local._pieces(places, specs, "stacked") == 3
+    assert dispatch._pieces(places, specs, 1) == len(specs)
+    assert dispatch._pieces(places, specs, MOST_STACKED) == 3
 
 
 def test_more_workers_than_a_machine_can_use_are_refused() -> None:

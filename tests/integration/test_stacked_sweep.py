@@ -14,7 +14,6 @@ from tests.together import train_together
 from grokscope import EngineError, RunSpec, Store, run
 from grokscope.engines import runs_that_fit
 from grokscope.sweeps import Failed, Finished, Measured, Running, Started, run_all, worker
-from grokscope.sweeps.running import sweep_engine
 from grokscope.training import Job, RunGroup
 
 
@@ -145,8 +144,11 @@ def test_a_killed_stacked_sweep_goes_on_to_the_same_results(tmp_path: Path) -> N
 
 
 def test_a_sweep_stacks_on_every_device_but_the_cpu() -> None:
-    assert [sweep_engine("auto", device) for device in ("cpu", "cuda", "cuda:1", "mps")] == ["auto", *["stacked"] * 3]
-    assert sweep_engine("torch", "cuda") == "torch"
+    assert [Running(device=device).engine_used for device in ("cpu", "cuda", "cuda:1", "mps")] == [
+        "auto",
+        *["stacked"] * 3,
+    ]
+    assert Running(engine="torch", device="cuda").engine_used == "torch"
 
 
 def test_a_device_that_is_not_there(tiny: RunSpec, tmp_path: Path) -> None:

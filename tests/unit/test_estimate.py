@@ -3,7 +3,7 @@
 import pytest
 
 from grokscope.spec import RunSpec
-from grokscope.sweeps import estimate
+from grokscope.sweeps import Running, estimate
 
 
 def test_the_cost_of_a_few_large_networks_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,10 +22,11 @@ def test_the_cost_of_a_few_large_networks_is_not_missed(monkeypatch: pytest.Monk
     specs = [*narrow[:37], wide, *narrow[37:], *in_batches]
     exact = sum(timed(spec, "auto", "cpu") for spec in specs)
     spent.clear()
-    assert estimate.estimated_seconds(specs, "auto") == pytest.approx(exact)
+    assert sum(estimate.estimated_durations(specs, "auto")) == pytest.approx(exact)
     assert len(spent) <= estimate.SAMPLES
 
 
 def test_nothing_takes_no_time() -> None:
-    assert estimate.estimated_seconds([], "auto") == 0
-    assert estimate.estimated_seconds([], "stacked") == 0
+    assert estimate.estimated_durations([], "auto") == []
+    assert estimate.estimated_durations([], "stacked") == []
+    assert estimate.estimated_seconds([], Running()) == 0

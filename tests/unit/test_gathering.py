@@ -8,7 +8,7 @@ from typing import Self
 import pytest
 from tests.synthetic import fill
 
-from grokscope.cli.gathering import running_from
+from grokscope.cli.running import running_from
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.gathering import StoppedError, gather, jobs, plan_work
@@ -58,8 +58,11 @@ def test_work_that_is_asked_to_stop_says_so(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("workers", ["0", "-1", "many", "1.5"])
 def test_a_number_of_workers_is_one_or_more(workers: str) -> None:
-    with pytest.raises(GrokscopeError, match="must be auto or a number of at least 1"):
-        running_from(workers, "auto", "cpu")
+    with (
+        pytest.raises(GrokscopeError, match="must be auto or a number of at least 1"),
+        running_from(workers, "auto", "cpu", None, None, ""),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(("text", "grid"), [("5x7", (5, 7)), ("5X7", (5, 7)), ("5×7", (5, 7)), ("1x1", (1, 1))])

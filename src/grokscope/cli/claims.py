@@ -17,15 +17,18 @@ from grokscope.cli.gathering import (
     check_failures,
     describe_work,
     ending_when_stopped,
-    running_from,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    ClusterConfigOption,
+    ClusterOption,
     DeviceOption,
     EngineOption,
+    HostsOption,
     StoreOption,
     WorkersOption,
 )
+from grokscope.cli.running import running_from
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Finding
 from grokscope.experiments.gathering import plan_work
@@ -55,6 +58,9 @@ def claims(
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    cluster: ClusterOption = None,
+    cluster_config: ClusterConfigOption = None,
+    hosts: HostsOption = "",
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Check what the paper says against runs, after doing those that the store does not have.
@@ -80,13 +86,14 @@ def claims(
     chosen = claims_called(names)
     for path in ledgers:
         check_ledger_path(path)
-    amount, running = Amount(scale, grid, seeds, refine), running_from(workers, engine, device)
-    work = plan_work([], chosen, amount, running, store)
-    if dry_run:
-        describe_work(work)
-        return
-    with ending_when_stopped():
-        findings = check_claims(work, ledgers, run=not no_run)
+    amount = Amount(scale, grid, seeds, refine)
+    with running_from(workers, engine, device, cluster, cluster_config, hosts) as running:
+        work = plan_work([], chosen, amount, running, store)
+        if dry_run:
+            describe_work(work)
+            return
+        with ending_when_stopped():
+            findings = check_claims(work, ledgers, run=not no_run)
     if as_json:
         typer.echo(findings.to_json())
     else:

@@ -19,17 +19,20 @@ from grokscope.cli.gathering import (
     check_failures,
     describe_work,
     ending_when_stopped,
-    running_from,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    ClusterConfigOption,
+    ClusterOption,
     DeviceOption,
     EngineOption,
+    HostsOption,
     StoreOption,
     WorkersOption,
     help_without_command,
     note,
 )
+from grokscope.cli.running import running_from
 from grokscope.experiments.gathering import plan_work
 from grokscope.experiments.reproduction import DEFAULT_OUT, make
 from grokscope.experiments.scale import Amount
@@ -83,6 +86,9 @@ def figure(
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    cluster: ClusterOption = None,
+    cluster_config: ClusterConfigOption = None,
+    hosts: HostsOption = "",
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Draw figures of the paper, after doing the runs that they need and the store does not have.
@@ -102,8 +108,9 @@ def figure(
     """
     from grokscope.experiments.catalogue import experiments_called
 
-    amount, running = Amount(scale, grid, seeds, refine), running_from(workers, engine, device)
-    _make(experiments_called(names), [], amount, running, store, out, dry_run=dry_run)
+    chosen, amount = experiments_called(names), Amount(scale, grid, seeds, refine)
+    with running_from(workers, engine, device, cluster, cluster_config, hosts) as running:
+        _make(chosen, [], amount, running, store, out, dry_run=dry_run)
 
 
 def reproduce(
@@ -119,6 +126,9 @@ def reproduce(
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    cluster: ClusterOption = None,
+    cluster_config: ClusterConfigOption = None,
+    hosts: HostsOption = "",
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Make all figures, then check all claims: the whole paper from one command. The exit status is 1 if runs failed.
@@ -132,8 +142,9 @@ def reproduce(
     from grokscope.experiments.catalogue import claims_about, experiments_called
 
     chosen = experiments_called(what, all_allowed=True)
-    amount, running = Amount(scale, grid, seeds, refine), running_from(workers, engine, device)
-    _make(chosen, claims_about(chosen), amount, running, store, out, dry_run=dry_run)
+    amount = Amount(scale, grid, seeds, refine)
+    with running_from(workers, engine, device, cluster, cluster_config, hosts) as running:
+        _make(chosen, claims_about(chosen), amount, running, store, out, dry_run=dry_run)
 
 
 def _make(

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.options import note, store_flag
-from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, workers_in_words
 from grokscope.errors import FailedRunsError
 from grokscope.experiments.gathering import StoppedError, Work, failed_runs, jobs
 from grokscope.sweeps.display import duration
-from grokscope.sweeps.running import Running, sweep_engine
 
 _HOW_MUCH = "How much"
 ScaleOption = Annotated[
@@ -40,11 +39,6 @@ RefineOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run, and how long it takes.")]
 
 
-def running_from(workers: str, engine: str, device: str) -> Running:
-    """How to run, from what the command line says."""
-    return Running(workers=worker_count(workers, sweep_engine(engine, device)), engine=engine, device=device)
-
-
 def describe_work(work: Work) -> None:
     """Print what would be run, and how long it would take."""
     total = size = 0.0
@@ -59,7 +53,7 @@ def describe_work(work: Work) -> None:
             known += f", {job.shared} in lines above"
         took = f", about {duration(job.seconds)}" if job.to_do else ""
         typer.echo(f"{job.name:20} {job.runs:5} runs, {known}, {job.to_do} to do{took}")
-    typer.echo(f"In all about {duration(total)} with {work.running.processes} workers, and {size / 1e6:.3g} MB")
+    typer.echo(f"In all about {duration(total)} with {workers_in_words(work.running)}, and {size / 1e6:.3g} MB")
     if work.amount.refine and any(job.diagram and job.to_do + job.shared for job in found):
         typer.echo(FEWER_WITH_REFINE)
 

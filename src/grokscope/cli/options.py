@@ -32,11 +32,36 @@ WorkersOption = Annotated[
         "--workers", help="Number of processes; auto is one for each core, or one for a GPU.", rich_help_panel="Running"
     ),
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="WHERE",
+        help="Train on a Dask cluster: tcp://host:8786 (a scheduler that is there), slurm, pbs, lsf or sge (with "
+        "--cluster-config), ssh (with --hosts), or local:4 to try it on this machine.",
+        rich_help_panel="Running",
+    ),
+]
+ClusterConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster-config",
+        metavar="FILE",
+        help="A TOML file about the cluster: docs/scaling.md.",
+        rich_help_panel="Running",
+    ),
+]
+HostsOption = Annotated[
+    str, typer.Option("--hosts", metavar="A,B,…", help="The hosts for --cluster ssh.", rich_help_panel="Running")
+]
 
 __all__ = [
     "DEFAULT_STORE",
+    "ClusterConfigOption",
+    "ClusterOption",
     "DeviceOption",
     "EngineOption",
+    "HostsOption",
     "RunArgument",
     "StoreOption",
     "WorkersOption",

@@ -1,5 +1,10 @@
 """What the commands share that train many networks."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from grokscope.cluster import cluster_at
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.sweeps.plan import whole_number
 from grokscope.sweeps.running import Running
@@ -7,10 +12,32 @@ from grokscope.sweeps.running import Running
 FEWER_WITH_REFINE = "With --refine it will be fewer runs: how many shows only while it runs."
 
 
-def worker_count(text: str, engine: str) -> int:
-    """How many processes, from what the command line says."""
+@contextmanager
+def running_from(
+    workers: str,
+    engine: str,
+    device: str,
+    cluster: str | None,
+    cluster_config: Path | None,
+    hosts: str,
+    *,
+    weights: bool = False,
+) -> Iterator[Running]:
+    """How to run, from what the command line says. A cluster that is started for it ends with the context."""
+    with cluster_at(cluster, cluster_config, hosts) as place:
+        yield Running(_worker_count(workers), engine, device, weights=weights, cluster=place)
+
+
+def workers_in_words(running: Running) -> str:
+    """Whom an estimate counts on."""
+    if running.cluster is None:
+        return f"{running.processes} workers"
+    return f"{running.processes} workers of the cluster, if each is as fast as this machine"
+
+
+def _worker_count(text: str) -> int | None:
     if text == "auto":
-        return Running(engine=engine).processes
+        return None
     if not (count := whole_number(text)):
         raise GrokscopeError(f"--workers = {quoted(text)} is not allowed: must be auto or a number of at least 1")
     return count

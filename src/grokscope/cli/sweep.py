@@ -8,21 +8,24 @@ import typer
 
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    ClusterConfigOption,
+    ClusterOption,
     DeviceOption,
     EngineOption,
+    HostsOption,
     StoreOption,
     WorkersOption,
     note,
     store_flag,
 )
-from grokscope.cli.running import FEWER_WITH_REFINE, worker_count
+from grokscope.cli.running import FEWER_WITH_REFINE, running_from, workers_in_words
 from grokscope.cli.values import assignments
 from grokscope.store import Store
 from grokscope.sweeping import find_plan, specs_to_run, start_sweep, stored_sweep
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import Running, sweep_engine
+from grokscope.sweeps.running import Running
 from grokscope.sweeps.sweep import Sweep
 
 _WHAT = "What to run"
@@ -70,6 +73,9 @@ def sweep(
     ] = False,
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    cluster: ClusterOption = None,
+    cluster_config: ClusterConfigOption = None,
+    hosts: HostsOption = "",
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
@@ -89,21 +95,22 @@ def sweep(
     grokscope sweep my            (goes on with the sweep that my.toml started)
 
     grokscope sweep fig3a --device cuda
+
+    grokscope sweep fig3a --cluster tcp://login:8786
     """
-    running = Running(
-        workers=worker_count(workers, sweep_engine(engine, device)), engine=engine, device=device, weights=save_weights
-    )
     known = stored_sweep(what, store)
     plan = find_plan(what) if known is None else Plan.from_dict(known.name, known.definition)
     plan = plan.changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
     refining = refining or (known is not None and known.refined)
-    if dry_run:
-        _describe(plan, running, store, limit, refining=refining)
-        return
-    started = start_sweep(
-        plan, running, store, refined=refining, retry_failed=retry_failed, keep_both="--name keeps both"
-    )
-    _conclude(started, stopped=started.carry_out(running, limit=limit))
+    with running_from(workers, engine, device, cluster, cluster_config, hosts, weights=save_weights) as running:
+        if dry_run:
+            _describe(plan, running, store, limit, refining=refining)
+            return
+        started = start_sweep(
+            plan, running, store, refined=refining, retry_failed=retry_failed, keep_both="--name keeps both"
+        )
+        stopped = started.carry_out(running, limit=limit)
+    _conclude(started, stopped=stopped)
 
 
 def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, refining: bool) -> None:
@@ -118,7 +125,7 @@ def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, re
     typer.echo(f"In the store {path}: {estimate.done} done, {estimate.failed} failed, {estimate.left} to do")
     if estimate.left:
         took = duration(estimate.seconds)
-        typer.echo(f"Time: about {took} with {running.processes} workers, as measured now on a few steps")
+        typer.echo(f"Time: about {took} with {workers_in_words(running)}, as measured now on a few steps")
         typer.echo(f"Disk: about {estimate.bytes / 1e6:.3g} MB")
     if refining:
         typer.echo(FEWER_WITH_REFINE)

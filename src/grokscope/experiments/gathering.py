@@ -107,9 +107,8 @@ def jobs(work: Work) -> list[Chore]:
     def job(name: str, runs: int, done: int, missing: Sequence[RunSpec], *, diagram: bool) -> Chore:
         to_do = [spec for spec in missing if spec.run_id not in planned]
         planned.update(spec.run_id for spec in to_do)
-        running = work.running
         possible = [spec for spec in to_do if relative_cost(spec)]
-        seconds = estimated_seconds(possible, running.engine_used, running.device) / running.processes
+        seconds = estimated_seconds(possible, work.running)
         size = estimated_bytes(possible, weights=not diagram)
         return Chore(name, runs, done, len(missing) - len(to_do), len(to_do), seconds, size, diagram)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from grokscope.cluster import cluster_at
 from grokscope.errors import DamagedError, GrokscopeError
 from grokscope.experiments.captions import caption, command
 from grokscope.experiments.claim import Claim, examine
@@ -49,6 +50,9 @@ def figure(
     workers: int | None = None,
     engine: str = "auto",
     device: str = "cpu",
+    cluster: str | None = None,
+    cluster_config: Path | str | None = None,
+    hosts: str | Sequence[str] = (),
     out: Path | str | None = None,
 ) -> Drawing:
     """Draw a figure, after doing the runs that it needs and the store does not have.
@@ -65,8 +69,10 @@ def figure(
     from grokscope.experiments.catalogue import experiments_called
 
     (chosen,) = experiments_called([name])
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers=workers, engine=engine, device=device)
-    made = make(plan_work([chosen], [], amount, running, _path(store)), _directory(out))
+    amount = Amount(scale, grid, seeds, refine)
+    with cluster_at(cluster, cluster_config, hosts) as place:
+        running = Running(workers=workers, engine=engine, device=device, cluster=place)
+        made = make(plan_work([chosen], [], amount, running, _path(store)), _directory(out))
     for reason in made.not_drawn.values():
         raise GrokscopeError(f"{chosen.name} was not drawn: {reason}")
     return made.drawings[chosen.name]
@@ -84,6 +90,9 @@ def claims(
     workers: int | None = None,
     engine: str = "auto",
     device: str = "cpu",
+    cluster: str | None = None,
+    cluster_config: Path | str | None = None,
+    hosts: str | Sequence[str] = (),
     out: Path | str | None = None,
 ) -> Findings:
     """Check claims, after doing the runs that they need and the store does not have.
@@ -103,8 +112,10 @@ def claims(
     ledgers = [] if out is None else [Path(out)]
     for path in ledgers:
         check_ledger_path(path)
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers=workers, engine=engine, device=device)
-    return check_claims(plan_work([], chosen, amount, running, _path(store)), ledgers, run=run)
+    amount = Amount(scale, grid, seeds, refine)
+    with cluster_at(cluster, cluster_config, hosts) as place:
+        running = Running(workers=workers, engine=engine, device=device, cluster=place)
+        return check_claims(plan_work([], chosen, amount, running, _path(store)), ledgers, run=run)
 
 
 def reproduce(
@@ -118,6 +129,9 @@ def reproduce(
     workers: int | None = None,
     engine: str = "auto",
     device: str = "cpu",
+    cluster: str | None = None,
+    cluster_config: Path | str | None = None,
+    hosts: str | Sequence[str] = (),
     out: Path | str = DEFAULT_OUT,
 ) -> Reproduction:
     """Make figures, by default all, check the claims about them, and write everything to `out`.
@@ -127,9 +141,10 @@ def reproduce(
     from grokscope.experiments.catalogue import claims_about, experiments_called
 
     chosen = experiments_called([names] if isinstance(names, str) else names, all_allowed=True)
-    amount, running = Amount(scale, grid, seeds, refine), Running(workers=workers, engine=engine, device=device)
-    work = plan_work(chosen, claims_about(chosen), amount, running, _path(store))
-    return make(work, _directory(out))
+    amount = Amount(scale, grid, seeds, refine)
+    with cluster_at(cluster, cluster_config, hosts) as place:
+        running = Running(workers=workers, engine=engine, device=device, cluster=place)
+        return make(plan_work(chosen, claims_about(chosen), amount, running, _path(store)), _directory(out))
 
 
 def _say_where(picture: Path) -> None:

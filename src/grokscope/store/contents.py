@@ -119,7 +119,7 @@ def run_from(content: Content, spec: RunSpec) -> RunArrays:
     groups = _groups(content.arrays, ("curve", "history", "neurons", "outputs", "weights"))
     weights = {name: array.astype(np.float32, copy=False) for name, array in groups["weights"].items()}
     if weights and content.checksum is None and not spec.unresolved:
-        _check_like("weights", weights, initial_state(spec).weights)
+        check_weights(weights, spec)
     curve = _curve_from(groups["curve"])
     return RunArrays(
         curve,
@@ -128,6 +128,11 @@ def run_from(content: Content, spec: RunSpec) -> RunArrays:
         weights or None,
         _history_from(groups["history"], len(curve)),
     )
+
+
+def check_weights(weights: Mapping[str, npt.NDArray[Any]], spec: RunSpec) -> None:
+    """Whether they can be the weights of this run's network: raises Damaged."""
+    _check_like("weights", dict(weights), initial_state(spec.resolved()).weights)
 
 
 def _spectra_from(name: str, arrays: Arrays) -> NeuronSpectra | None:

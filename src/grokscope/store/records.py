@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from grokscope.phases import Phase
 from grokscope.result import RunResult, row_to_dict
 from grokscope.spec import RunSpec
-from grokscope.store.contents import Damaged
+from grokscope.store.contents import Damaged, RunArrays
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,23 @@ def run_of(record: Mapping[str, Any], file: str, checksum: str | None) -> Stored
     if spec.run_id != run.run_id:
         raise Damaged(f"its spec is that of run {spec.run_id}")
     return run
+
+
+def result_of(run: StoredRun, arrays: RunArrays) -> RunResult:
+    """A run as it was when it was saved, from what is written about it and from the arrays of its file."""
+    return RunResult(
+        spec=run.spec,
+        engine=run.engine,
+        seconds=run.seconds,
+        status="finished" if run.status == "finished" else "diverged",
+        diverged_step=run.diverged_step,
+        weights=arrays.weights,
+        curve=arrays.curve,
+        neurons=arrays.neurons,
+        outputs=arrays.outputs,
+        phase=run.phase,
+        ipr_history=arrays.ipr_history,
+    )
 
 
 def run_of_row(row: tuple[Any, ...]) -> StoredRun:

@@ -14,7 +14,7 @@ from grokscope.result import RunResult
 from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, unpack
 from grokscope.store.files import read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
-from grokscope.store.records import RECORD, StoredRun, record_of, run_of_row
+from grokscope.store.records import RECORD, StoredRun, record_of, result_of, run_of_row
 from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
 from grokscope.store.where import (
     SOUND_SPEC,
@@ -213,19 +213,7 @@ class Runs(OpenStore):
             arrays = run_from(self.content(run), run.spec)
         except Damaged as reason:
             raise self._damaged(run.run_id, reason) from None
-        return RunResult(
-            spec=run.spec,
-            engine=run.engine,
-            seconds=run.seconds,
-            status="finished" if run.status == "finished" else "diverged",
-            diverged_step=run.diverged_step,
-            weights=arrays.weights,
-            curve=arrays.curve,
-            neurons=arrays.neurons,
-            outputs=arrays.outputs,
-            phase=run.phase,
-            ipr_history=arrays.ipr_history,
-        )
+        return result_of(run, arrays)
 
     def damage(self, run_id: str) -> str | None:
         """What is the matter with a run that the index has; None if it can be loaded. Reads its whole file."""

@@ -46,10 +46,11 @@ class Unfinished(Runs):
             self._index.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (run_id, *_lease()))
             return LeaseAnswer.GRANTED
 
-    def renew(self, run_id: str) -> None:
-        """Renew the lease of a run: this process is still working on it."""
-        with as_store_error(f"cannot renew the lease of run {run_id}"), self._transaction(durable=False):
-            self._index.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", (run_id, *_lease()))
+    def renew(self, *run_ids: str) -> None:
+        """Renew the leases of runs: this process is still working on them."""
+        leases = [(run_id, *_lease()) for run_id in run_ids]
+        with as_store_error(f"cannot renew leases in the store {self.path}"), self._transaction(durable=False):
+            self._index.executemany("INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", leases)
 
     def release(self, run_id: str) -> None:
         """Give up the lease of a run."""
@@ -98,16 +99,21 @@ class Unfinished(Runs):
         except Exception:  # unusable, or a user's code fails, which it will do again in training, where it is noted
             return None
 
-    def checkpoint_content(self, run_id: str) -> Content | None:
-        """The file of a checkpoint, if there is one."""
+    def checkpoint_bytes(self, run_id: str) -> bytes | None:
+        """The file of a checkpoint as it is, if there is one."""
         with self._reading():
             files = self._checkpoint_file(run_id)
-        if not files:
-            return None
         try:
-            content = unpack(read_inside(self._root, files[0]))
+            return read_inside(self._root, files[0]) if files else None
         except OSError as error:
             raise Damaged(f"its file cannot be read: {error.strerror or error}") from None
+
+    def checkpoint_content(self, run_id: str) -> Content | None:
+        """The file of a checkpoint, if there is one."""
+        packed = self.checkpoint_bytes(run_id)
+        if packed is None:
+            return None
+        content = unpack(packed)
         if content.run_id != run_id:
             raise Damaged(f"its file is that of run {str(content.run_id)[:16]}")
         return content

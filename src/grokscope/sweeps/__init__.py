@@ -1,6 +1,6 @@
 """Many runs: which ones, where they run, and what they show together."""
 
-from grokscope.sweeps.local import run_all
+from grokscope.sweeps.dispatch import run_all
 from grokscope.sweeps.messages import Failed, Finished, Measured, Progress, Started, StillWaiting, Waiting
 from grokscope.sweeps.running import Running
 

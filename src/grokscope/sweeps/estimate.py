@@ -4,8 +4,9 @@ estimate = estimate_sweep(list(plan.specs()), Running())
 estimate.seconds, estimate.bytes
 """
 
+import heapq
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,8 +21,7 @@ from grokscope.engines import (
 from grokscope.measure import COLUMNS, neuron_spectra
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.store import Store
-from grokscope.sweeps.local import MOST_STACKED
-from grokscope.sweeps.running import Running
+from grokscope.sweeps.running import MOST_STACKED, Running
 
 SAMPLES = 12
 SAMPLE_SECONDS = 0.15
@@ -55,7 +55,7 @@ def estimate_sweep(
         left = [spec for run_id, spec in unique.items() if run_id in lacking]
         failed = sum(cell.outcome == "failed" for cell in cells)
     chosen = [spec for spec in left[:limit] if relative_cost(spec)]
-    seconds = estimated_seconds(chosen, running.engine_used, running.device) / max(running.processes, 1)
+    seconds = estimated_seconds(chosen, running)
     size = estimated_bytes(chosen, weights=running.weights)
     return Estimate(len(unique), len(unique) - len(left) - failed, failed, len(left), seconds, size)
 
@@ -74,21 +74,41 @@ def relative_cost(spec: RunSpec) -> float:
         return 0.0
 
 
-def estimated_seconds(specs: Sequence[RunSpec], engine: str, device: str = "cpu") -> float:
-    """Of all these runs one after another (or stack after stack), from some steps of a few of them."""
+def estimated_seconds(specs: Sequence[RunSpec], running: Running) -> float:
+    """Of all these runs, with all workers. Those of a cluster are taken to be as fast as this machine's cores."""
+    if running.cluster is None:
+        return makespan(estimated_durations(specs, running.engine_used, running.device), max(running.processes, 1))
+    engine = running.engine if running.device == "cpu" else "auto"  # which GPUs there are is not known here
+    return makespan(estimated_durations(specs, engine), running.processes)
+
+
+def makespan(durations: Iterable[float], workers: int) -> float:
+    """How long workers take together if each takes the next run when it is done with one.
+
+    >>> makespan([3, 1, 1, 1], workers=2), makespan([5, 1], workers=100), makespan([], workers=2)
+    (3.0, 5.0, 0.0)
+    """
+    free_at = [0.0] * workers
+    for seconds in durations:
+        heapq.heapreplace(free_at, free_at[0] + seconds)
+    return max(free_at)
+
+
+def estimated_durations(specs: Sequence[RunSpec], engine: str, device: str = "cpu") -> list[float]:
+    """Of each run in seconds (with the stacked engine its share of a stack's), from some steps of a few of them."""
     if engine == "stacked":
         stacks = {stack_key(spec): spec for spec in _spread(specs, SAMPLES)}
         seconds = sum(_seconds_in_stack(spec, specs, device) for spec in stacks.values())
-        return len(specs) * seconds / len(stacks) if stacks else 0.0
+        return [seconds / len(stacks)] * len(specs) if stacks else []
     alike: dict[object, list[RunSpec]] = {}  # of one wide network among many narrow ones a sample would know nothing
     for spec in specs:
         alike.setdefault((spec.model, spec.training.batch_size), []).append(spec)
-    total = 0.0
-    for group in alike.values():
+    rates: dict[object, float] = {}
+    for key, group in alike.items():
         samples = _spread(group, max(2, SAMPLES // len(alike)))
         seconds = sum(_seconds_of(spec, engine, device) for spec in samples)
-        total += seconds * sum(map(relative_cost, group)) / sum(map(relative_cost, samples))
-    return total
+        rates[key] = seconds / sum(map(relative_cost, samples))
+    return [rates[spec.model, spec.training.batch_size] * relative_cost(spec) for spec in specs]
 
 
 def _spread(specs: Sequence[RunSpec], most: int) -> list[RunSpec]:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grokscope.store import Store
+from grokscope.sweeps.executor import Assignment, Choose
 from grokscope.sweeps.messages import Progress, Stopped
 from grokscope.sweeps.running import Running
-from grokscope.sweeps.worker import Assignment, Worker
+from grokscope.sweeps.worker import Worker
 
 
 class InProcess:
@@ -16,6 +17,7 @@ class InProcess:
     def __init__(self, store: Path, running: Running, should_stop: Callable[[], bool]) -> None:
         self._store = Store(store, create=False)
         self._worker = Worker(self._store, running, should_stop, raise_errors=True)
+        self._at_once = running.at_once
         self._tasks: list[Assignment] = []
 
     @property
@@ -26,9 +28,9 @@ class InProcess:
     def prepare(self, pieces: int) -> None:
         """Nothing: it does one piece after the other."""
 
-    def assign(self, choose: Callable[[], list[Assignment]]) -> None:
+    def assign(self, choose: Choose) -> None:
         """Take what `choose` returns."""
-        self._tasks = self._tasks or choose()
+        self._tasks = self._tasks or choose(self._at_once)
 
     def messages(self, timeout: float) -> Iterator[Progress | Stopped]:
         """Do the runs; without any, wait."""

@@ -13,7 +13,7 @@ import threading
 import traceback
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
@@ -24,6 +24,7 @@ from pathlib import Path
 from grokscope.errors import GrokscopeError, StoreError, in_one_line
 from grokscope.spec import RunSpec
 from grokscope.store import Store
+from grokscope.sweeps.executor import Assignment, Choose
 from grokscope.sweeps.messages import (
     Failed,
     Finished,
@@ -40,7 +41,7 @@ from grokscope.sweeps.messages import (
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.stopping import STOPPING
-from grokscope.sweeps.worker import Assignment, Worker
+from grokscope.sweeps.worker import Worker
 
 MOST_FUTILE_STARTS = 6  # workers in a row that end before they have begun with a run
 MOST_ATTEMPTS = 3  # at a run before which worker after worker ends
@@ -135,10 +136,10 @@ class Pool:
         """Whether a worker has runs that it has not answered for."""
         return any(worker.tasks for worker in self._workers)
 
-    def assign(self, choose: Callable[[], list[Assignment]]) -> None:
+    def assign(self, choose: Choose) -> None:
         """Give every idle worker what `choose` returns, as long as it returns something."""
         for worker in self._workers:
-            if worker.ready and not worker.tasks and (chosen := choose()):
+            if worker.ready and not worker.tasks and (chosen := choose(self._running.at_once)):
                 worker.tasks, worker.started = dict(chosen), set()
                 with suppress(OSError):  # it was killed; `messages` will see that, and give back what it had
                     worker.pipe.send(chosen)

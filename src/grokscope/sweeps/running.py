@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.spec import RunSpec
+from grokscope.sweeps.executor import Cluster
 
 MOST_PER_CORE = 8  # processes; more of them only wait for each other, and for memory
+MOST_STACKED = 256  # runs that a worker with the stacked engine is given together
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,13 @@ class Running:
     engine: str = "auto"
     device: str = "cpu"
     weights: bool = False  # keep the networks; a run stored without its network is trained again
+    cluster: Cluster | None = None  # where else to train; None: on this machine
     again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
 
     def __post_init__(self) -> None:
         """Refuse a number of processes that is none, or that no machine like this one can use."""
+        if self.workers is not None and self.cluster is not None:
+            raise GrokscopeError("workers are processes of this machine: a cluster has its own, so leave them out")
         if self.workers is not None and self.workers < 0:
             raise GrokscopeError(f"workers = {self.workers} is not allowed: must be at least 0, or None for all cores")
         most = MOST_PER_CORE * available_cores()
@@ -38,11 +43,18 @@ class Running:
     @property
     def engine_used(self) -> str:
         """The engine; on a GPU "auto" means many runs at once."""
-        return sweep_engine(self.engine, self.device)
+        return "stacked" if self.engine == "auto" and self.device != "cpu" else self.engine
+
+    @property
+    def at_once(self) -> int:
+        """How many runs a worker process is given together."""
+        return MOST_STACKED if self.engine_used == "stacked" else 1
 
     @property
     def processes(self) -> int:
         """How many worker processes; 0 for none."""
+        if self.cluster is not None:
+            return self.cluster.slots
         if self.workers is not None:
             return self.workers
         return 1 if self.engine_used == "stacked" else available_cores()
@@ -52,13 +64,10 @@ def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
     """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
     usable = (spec for spec in specs if not spec.unresolved)  # the others fail with any engine, each by itself
     unlike = {(spec.model, spec.task.kind, spec.optimizer.kind, spec.regularizer.kind): spec for spec in usable}
+    # Which devices the workers of a cluster have is not for this machine to say.
+    device = running.device if running.cluster is None else "cpu"
     for spec in unlike.values():
-        resolve_engine(running.engine_used, running.device, spec)
-
-
-def sweep_engine(engine: str, device: str) -> str:
-    """The engine that a sweep uses on this device."""
-    return "stacked" if engine == "auto" and device != "cpu" else engine
+        resolve_engine(running.engine_used, device, spec)
 
 
 def available_cores() -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
-from grokscope.sweeps.local import run_all
+from grokscope.sweeps.dispatch import run_all
 from grokscope.sweeps.messages import Expected, Progress
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running

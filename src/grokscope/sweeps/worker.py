@@ -19,6 +19,7 @@ from grokscope.measure import NeuronSpectra, Row
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import LeaseAnswer, Store
+from grokscope.sweeps.executor import Assignment
 from grokscope.sweeps.messages import Failed, Finished, Measured, Progress, Started, Stopped, Waiting
 from grokscope.sweeps.running import Running
 from grokscope.training import Job, RunGroup
@@ -27,7 +28,6 @@ CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
 REPORT_SECONDS = 0.25  # between two measurements of a run that are reported; nobody looks faster
 
-Assignment = tuple[int, RunSpec]  # a run and its place among all of the sweep
 Said = Iterator[Progress | Stopped]
 
 
@@ -158,8 +158,7 @@ class Worker:
         if stopping:
             raise _StopRequested
         if now - self._renewed >= RENEW_SECONDS:
-            for _, spec in self._leased:
-                self._store.renew(spec.run_id)
+            self._store.renew(*(spec.run_id for _, spec in self._leased))
             self._renewed = now
 
 

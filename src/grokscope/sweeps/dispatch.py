@@ -1,4 +1,4 @@
-"""Many runs on this machine, in worker processes or in this one.
+"""Many runs, divided up among whoever does them: this process, processes of this machine, or a cluster.
 
 for event in run_all(specs, store):
     match event:
@@ -11,17 +11,17 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 from grokscope.engines import stack_key
 from grokscope.errors import StoreError
 from grokscope.spec import RunSpec
 from grokscope.store import Store
+from grokscope.sweeps.executor import Assignment, Executor
 from grokscope.sweeps.in_process import InProcess
 from grokscope.sweeps.messages import (
-    Internal,
     LastWords,
     Progress,
     Ready,
@@ -33,34 +33,9 @@ from grokscope.sweeps.messages import (
 )
 from grokscope.sweeps.pool import Pool
 from grokscope.sweeps.running import Running
-from grokscope.sweeps.worker import Assignment
 
 RETRY_SECONDS = 1.0  # how often to ask for a run that another process holds
 REMIND_SECONDS = 10.0  # of nothing but waiting, before that is said again; then after twice as long, and so on
-MOST_STACKED = 256  # runs that a worker with the stacked engine is given together
-
-
-class Executor(Protocol):
-    """Where runs are done: `Pool` in processes, `InProcess` here."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether runs are under way."""
-
-    def prepare(self, pieces: int) -> None:
-        """Expect so many pieces of work that can be done side by side."""
-
-    def assign(self, choose: Callable[[], list[Assignment]]) -> None:
-        """Take what `choose` returns, as often as there is somebody idle."""
-
-    def messages(self, timeout: float) -> Iterator[Progress | Internal]:
-        """What there is to say; waits for it at most `timeout` seconds."""
-
-    def stop(self) -> None:
-        """Checkpoint the runs under way and give them back."""
-
-    def close(self) -> None:
-        """End at once."""
 
 
 def run_all(
@@ -87,7 +62,7 @@ def run_all(
     waits = _Waits()
     broken: str | None = None
     with closing(_executor(running, store, should_stop)) as executor:
-        executor.prepare(_pieces(todo, specs, running.engine_used))
+        executor.prepare(_pieces(todo, specs, running.at_once))
         while True:
             stopping = broken is not None or should_stop()
             if stopping:
@@ -95,13 +70,13 @@ def run_all(
             while held and held[0][0] <= time.monotonic():
                 todo.append(held.popleft()[1])
             if not stopping:
-                executor.assign(lambda: _next_tasks(todo, specs, running.engine_used))
+                executor.assign(partial(_next_tasks, todo, specs))
             if not executor.busy and (stopping or not (todo or held)):
                 batch = None if stopping else next(remaining, None)
                 if batch is None:
                     break
                 todo.extend(batch)
-                executor.prepare(_pieces(todo, specs, running.engine_used))
+                executor.prepare(_pieces(todo, specs, running.at_once))
                 continue
             yield from waits.reminders()
             for message in executor.messages(timeout=0.2):
@@ -153,27 +128,29 @@ class _Waits:
 
 
 def _executor(running: Running, store: Path, should_stop: Callable[[], bool]) -> Executor:
+    if running.cluster is not None:
+        return running.cluster.executor(store, running)
     return Pool(running, store) if running.processes else InProcess(store, running, should_stop)
 
 
-def _pieces(todo: Iterable[int], specs: Sequence[RunSpec], engine: str) -> int:
+def _pieces(todo: Iterable[int], specs: Sequence[RunSpec], at_once: int) -> int:
     """Into how many parts the work can be divided: runs, or stacks of runs."""
-    if engine != "stacked":
+    if at_once == 1:
         return len(list(todo))
     alike = Counter(stack_key(specs[index]) for index in todo)
-    return sum(-(-count // MOST_STACKED) for count in alike.values())
+    return sum(-(-count // at_once) for count in alike.values())
 
 
-def _next_tasks(todo: deque[int], specs: Sequence[RunSpec], engine: str) -> list[Assignment]:
-    """The next run, and with the stacked engine those soon after it that can advance together with it."""
+def _next_tasks(todo: deque[int], specs: Sequence[RunSpec], at_once: int) -> list[Assignment]:
+    """The next run, and with `at_once` above 1 those soon after it that can advance together with it."""
     if not todo:
         return []
-    if engine != "stacked":
+    if at_once == 1:
         chosen = [todo[0]]
     else:
         key = stack_key(specs[todo[0]])
-        near = islice(todo, 4 * MOST_STACKED)
-        chosen = [index for index in near if stack_key(specs[index]) == key][:MOST_STACKED]
+        near = islice(todo, 4 * at_once)
+        chosen = [index for index in near if stack_key(specs[index]) == key][:at_once]
     for index in chosen:
         todo.remove(index)
     return [(index, specs[index]) for index in chosen]

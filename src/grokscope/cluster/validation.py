@@ -1,0 +1,77 @@
+"""What comes from a worker is checked before it is stored: it may be anything.
+
+result = checked_result(answer.content, spec, weights=False)    # raises Damaged
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from grokscope.engines import ENGINES
+from grokscope.phases import classify
+from grokscope.result import Checkpoint, RunResult
+from grokscope.spec import RunSpec
+from grokscope.store.contents import Content, Damaged, check_weights, checkpoint_from, run_from, unpack
+from grokscope.store.records import result_of, run_of
+
+
+def checked_result(content: bytes, spec: RunSpec, *, weights: bool) -> RunResult:
+    """The result of this run, and of no other. Nothing of it is believed that follows from something else."""
+    file = _own_file(content, spec)
+    run = run_of(file.record or {}, "", file.checksum)
+    if run.run_id != spec.run_id:
+        raise Damaged(f"it is about run {run.run_id[:16]}")
+    result = replace(result_of(run, run_from(file, spec)), spec=spec.resolved())
+    _check_origin(run.engine, run.seconds)
+    steps, expected = [row.step for row in result.curve], spec.training.measured_steps()
+    if run.status not in ("finished", "diverged") or steps != list(expected)[: len(steps)]:
+        raise Damaged("its curve has other steps than the run")
+    if (result.weights is not None) != weights:
+        raise Damaged("its weights are missing" if weights else "it has weights that were not asked for")
+    if result.weights is not None:
+        check_weights(result.weights, spec)
+    if run.status == "diverged":
+        if run.phase is not None or not 0 < (run.diverged_step or 0) <= spec.training.steps:
+            raise Damaged("it diverged at no step of the run")
+    elif len(steps) != len(expected) or run.diverged_step is not None or run.phase is not _phase(result):
+        raise Damaged("its phase does not follow from its curve")
+    return result
+
+
+def checked_checkpoint(content: bytes, spec: RunSpec) -> Checkpoint:
+    """The checkpoint of this run."""
+    checkpoint = checkpoint_from(_own_file(content, spec), spec)
+    _check_origin(checkpoint.engine, checkpoint.seconds)
+    return checkpoint
+
+
+def is_row(content: Mapping[object, object]) -> bool:
+    """Whether news of a run can be shown as a row of its curve.
+
+    >>> is_row({"step": 10, "train_accuracy": 1.0, "test_accuracy": 0.5}), is_row({"step": "ten"})
+    (True, False)
+    """
+    needed = {"step", "train_accuracy", "test_accuracy"}
+    return needed <= content.keys() and all(isinstance(value, int | float) for value in content.values())
+
+
+def _own_file(content: bytes, spec: RunSpec) -> Content:
+    file = unpack(content)
+    if file.checksum is None:
+        raise Damaged("it has no checksum")
+    if file.run_id != spec.run_id:
+        raise Damaged(f"it is of run {str(file.run_id)[:16]}")
+    return file
+
+
+def _check_origin(engine: object, seconds: object) -> None:
+    if engine not in ENGINES:
+        raise Damaged("it names no engine")
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise Damaged("it took no time that there is")
+
+
+def _phase(result: RunResult) -> object:
+    row = result.final
+    best = max(row.test_accuracy for row in result.curve)
+    return classify(row.train_accuracy, row.test_accuracy, result.corruption, best)

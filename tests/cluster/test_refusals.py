@@ -1,0 +1,135 @@
+"""What cannot be had is one line that says which."""
+
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+
+import pytest
+from tests.cluster.dask_processes import DaskProcesses, free_port
+from tests.integration.processes import grokscope
+
+from grokscope import ClusterError, GrokscopeError, RunSpec, SpecError, sweep
+from grokscope.cluster import ClusterRequest, DaskCluster, cluster_at
+from grokscope.cluster import connection as connecting
+from grokscope.cluster.remote import versions
+from grokscope.sweeps import Running, run_all
+
+OLD = """
+from grokscope.cluster import remote
+now = remote.versions()
+remote.versions = lambda: now | {changed!r}
+"""
+NONE = """
+import sys
+sys.modules["grokscope.cluster.remote"] = None
+"""
+
+
+def refused(specs: list[RunSpec], store: Path, cluster: DaskCluster) -> str:
+    with pytest.raises(ClusterError) as caught:
+        list(run_all(specs, store, Running(cluster=cluster)))
+    return str(caught.value)
+
+
+def test_a_scheduler_that_is_not_there(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 0.5)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with DaskCluster(ClusterRequest.parse(address)) as cluster:
+        assert refused([tiny], tmp_path, cluster).startswith(f"cannot reach the scheduler {address}: ")
+
+
+def test_a_scheduler_without_workers(dask: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:
+    dask.start(0)
+    with dask.cluster(wait_seconds=1.0) as cluster:
+        said = refused([tiny], tmp_path, cluster)
+    assert said == (
+        f"no worker that can be used came to the scheduler {dask.address} within 1 s; one is started with: "
+        f"dask worker {dask.address} --nthreads 1"
+    )
+
+
+@pytest.mark.parametrize("what", list(versions()))
+def test_a_worker_of_another_version_is_refused_with_both_named(
+    dask: DaskProcesses, tiny: RunSpec, tmp_path: Path, what: str
+) -> None:
+    dask.start(1, *dask.preload(OLD.format(changed={what: "0.0.9"})))
+    with dask.cluster() as cluster:
+        said = refused([tiny], tmp_path, cluster)
+    assert f"has {what} 0.0.9, and here is {versions()[what]}: both need the same" in said
+
+
+def test_a_worker_without_grokscope_is_refused(dask: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:
+    dask.start(1, *dask.preload(NONE))
+    with dask.cluster() as cluster:
+        said = refused([tiny], tmp_path, cluster)
+    assert f"has no grokscope, or one without clusters, and here is {versions()['grokscope']}" in said
+
+
+def test_a_device_that_no_worker_has(whole: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:
+    with whole.cluster() as cluster, pytest.raises(ClusterError, match="has a GPU, and --device is cuda: start some"):
+        list(run_all([tiny], tmp_path, Running(cluster=cluster, device="cuda")))
+
+
+def test_hosts_that_do_not_answer_are_named(tiny: RunSpec, tmp_path: Path) -> None:
+    port = free_port()
+    (tmp_path / "cluster.toml").write_text(f"[ssh.connect_options]\nport = {port}\nknown_hosts = []\n")
+    with cluster_at("ssh", tmp_path / "cluster.toml", "127.0.0.1,localhost") as cluster:
+        assert cluster is not None
+        assert cluster.slots == 2
+        said = refused([tiny], tmp_path / "store", cluster)
+    assert said.startswith("cannot start the hosts 127.0.0.1, localhost: ")
+    assert "refused" in said.lower() or "failed" in said.lower()
+
+
+def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = util.find_spec
+    monkeypatch.setattr(
+        "grokscope.cluster.request.find_spec", lambda name: None if name == "distributed" else there(name)
+    )
+    with pytest.raises(ClusterError, match=r"pip install 'grokscope\[cluster\]'"):
+        ClusterRequest.parse("local:2")
+
+
+@pytest.mark.parametrize(
+    ("where", "config", "hosts", "reason"),
+    [
+        ("slrum", None, "", "did you mean 'slurm'"),
+        ("local:0", None, "", "a number of workers, such as local:4"),
+        ("local:x", None, "", "a number of workers, such as local:4"),
+        ("local:1", None, "a,b", "--hosts goes with --cluster ssh"),
+        ("ssh", None, "", "--hosts a,b,c"),
+        ("slurm", None, "", r"needs a table \[slurm\].*--cluster-config"),
+        ("pbs", "[slurm]\ncores = 1", "", r"has no table \[pbs\]"),
+        ("slurm", "slurm = 3", "", r"must be a table: \[slurm\]"),
+        ("slurm", "jobs = 0\n[slurm]", "", "jobs = 0 is not allowed"),
+        ("slurm", "job = 1\n[slurm]", "", "unknown key job.*did you mean 'jobs'"),
+        ("tls://a:1", "[tls]\nca = 'x'", "", r"\[tls\] needs the files ca, cert, key"),
+        ("tls://a:1", "[tls]\nca = 'x'\ncert = 'x'\nkey = 'x'", "", "names x, which is no file"),
+        ("tcp://a:1", "[tls]\nca = 'FILE'\ncert = 'FILE'\nkey = 'FILE'", "", "are for tls:// addresses"),
+        ("local:1", "=", "", "not valid TOML"),
+    ],
+)
+def test_a_request_that_means_nothing_is_refused(
+    tmp_path: Path, where: str, config: str | None, hosts: str, reason: str
+) -> None:
+    file = tmp_path / "cluster.toml"
+    if config is not None:
+        file.write_text(config.replace("FILE", str(file)))
+    with pytest.raises(SpecError, match=reason):
+        ClusterRequest.parse(where, file if config is not None else None, hosts)
+
+
+def test_what_goes_with_a_cluster_is_refused_without(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="go with --cluster"), cluster_at(None, None, "a,b"):
+        pass
+    with pytest.raises(GrokscopeError, match="a cluster has its own"):
+        sweep("fig3a", grid="1x1", cluster="local:1", workers=2, store=tmp_path)
+
+
+def test_nothing_of_dask_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
+    said = grokscope("sweep", "fig3a", "--grid", "1x1", "--dry-run", "--cluster", "local:3", cwd=tmp_path).stdout
+    assert "3 workers of the cluster, if each is as fast as this machine" in said
+    code = "import sys, grokscope, grokscope.cli; print([name for name in sys.modules if name[:4] in ('dask', 'dist')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
