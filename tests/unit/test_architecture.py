@@ -16,6 +16,7 @@ LEVELS = {
     "compiled": 1,
     "documents": 1,
     "extension": 1,
+    "groups": 1,
     "phases": 1,
     "randomness": 1,
     "tables": 1,

@@ -64,6 +64,10 @@ FLAGS = (
     Flag("task.kind", "Kind of task", "task"),
     Flag("task.operation", "What to compute"),
     Flag("task.modulus", "Modulus p; a prime for division"),
+    Flag("task.group", "Group of the task 'group': S2 … S5, D3, D4, …, C2, C3, …"),
+    Flag("task.polynomial", "Of x and y, for the task 'polynomial'"),
+    Flag("task.bits", "Bits of the task 'parity'"),
+    Flag("task.relevant", "How many of them count"),
     Flag("task.data_fraction", "Fraction α of all examples to train on"),
     Flag("task.corruption", "Fraction ξ of the training labels to corrupt"),
     Flag(
