@@ -17,6 +17,7 @@ LEVELS = {
     "documents": 1,
     "extension": 1,
     "groups": 1,
+    "images": 1,
     "phases": 1,
     "randomness": 1,
     "tables": 1,

@@ -15,7 +15,7 @@ from rich.table import Column
 from rich.table import Table as TextTable
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
-from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, DataDirOption, StoreOption, note
 from grokscope.cli.values import file_name, input_columns, network_name, print_json
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Audit, audit_labels
@@ -65,6 +65,7 @@ def audit(
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="How many of the most suspicious examples to print.")] = 0,
     out: OutOption = None,
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:

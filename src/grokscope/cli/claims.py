@@ -21,6 +21,7 @@ from grokscope.cli.gathering import (
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    DataDirOption,
     DeviceOption,
     EngineOption,
     StoreOption,
@@ -55,6 +56,7 @@ def claims(
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Check what the paper says against runs, after doing those that the store does not have.

@@ -23,6 +23,7 @@ from grokscope.cli.gathering import (
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    DataDirOption,
     DeviceOption,
     EngineOption,
     StoreOption,
@@ -83,6 +84,7 @@ def figure(
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Draw figures of the paper, after doing the runs that they need and the store does not have.
@@ -119,6 +121,7 @@ def reproduce(
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Make all figures, then check all claims: the whole paper from one command. The exit status is 1 if runs failed.

@@ -68,6 +68,7 @@ FLAGS = (
     Flag("task.polynomial", "Of x and y, for the task 'polynomial'"),
     Flag("task.bits", "Bits of the task 'parity'"),
     Flag("task.relevant", "How many of them count"),
+    Flag("task.data", "Images of the task 'images', by their name: MNIST unless others are named"),
     Flag("task.data_fraction", "Fraction α of all examples to train on"),
     Flag("task.corruption", "Fraction ξ of the training labels to corrupt"),
     Flag(

@@ -8,6 +8,7 @@ import typer
 
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    DataDirOption,
     DeviceOption,
     EngineOption,
     StoreOption,
@@ -65,6 +66,7 @@ def sweep(
     ] = False,
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
