@@ -18,12 +18,14 @@ from grokscope.measure import PruningCurve
 from grokscope.phases import Phase
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.plan import Axis, Plan
 
-DECAYS = (0, 5, 15, 20)
+DECAYS = (0, 5, 15)
 # With 96 elements the polygon's group is as large as the paper's 97 residues; S5 has 120.
 GROUPS = ("D48", "S5")
 _WORDS = {"D48": "the dihedral group", "S5": "S5"}
+
+_DECAY_AXIS = Axis.over("optimizer.weight_decay", DECAYS)
 
 
 def in_group(spec: RunSpec, group: str) -> RunSpec:
@@ -31,7 +33,10 @@ def in_group(spec: RunSpec, group: str) -> RunSpec:
     return spec.updated({"task.kind": "group", "task.group": group})
 
 
-PLANS = {group: Plan(f"beyond-groups-{group.lower()}", in_group(RunSpec(), group), ADDITION.axes) for group in GROUPS}
+PLANS = {
+    group: Plan(f"beyond-groups-{group.lower()}", in_group(RunSpec(), group), (*ADDITION.axes[:2], _DECAY_AXIS))
+    for group in GROUPS
+}
 # Much data and few wrong labels: where addition is far from every boundary.
 EASY = RunSpec().updated({"task.data_fraction": 0.8, "task.corruption": 0.2})
 INVERTED = {group: in_group(EASY.updated({"optimizer.weight_decay": 5}), group) for group in GROUPS}
@@ -39,7 +44,7 @@ COEXISTING = {group: in_group(EASY, group) for group in GROUPS}
 
 
 def needs(scale: Scale) -> Needs:
-    """Three diagrams of four panels, and a network with weight decay for each group."""
+    """The diagrams of addition and of each group, and a network with weight decay for each group."""
     return Needs(diagrams=(ADDITION, *PLANS.values()), networks=tuple(INVERTED.values()))
 
 
