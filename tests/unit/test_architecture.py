@@ -35,6 +35,7 @@ LEVELS = {
     "store": 9,
     "sweeps": 10,
     "outputs": 10,
+    "labels": 10,
     "plots": 11,
     "experiments": 12,
     "sweeping": 13,
