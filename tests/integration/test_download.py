@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grokscope.images import ImageDataError, download_mnist
+from grokscope.images import ImageDataError
+from grokscope.images.download import download_mnist
 
 FILES = {f"file{i}.gz": np.random.default_rng(i).bytes(300_000 + i) for i in range(2)}
 CHECKSUMS = {name: hashlib.md5(content).hexdigest() for name, content in FILES.items()}

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grokscope.cli.options import note
-from grokscope.images import MIRROR, data_directory, download_mnist, read_images
+from grokscope.images import data_directory, read_images
 
 
 def download(
@@ -17,7 +17,9 @@ def download(
         Path | None,
         typer.Option("--data-dir", help="The directory to write to; if left out, ./mnist.", show_default=False),
     ] = None,
-    mirror: Annotated[str, typer.Option("--mirror", metavar="URL", help="Where the files are.")] = MIRROR,
+    mirror: Annotated[
+        str | None, typer.Option("--mirror", metavar="URL", help="Another place to get them from.", show_default=False)
+    ] = None,
 ) -> None:
     """Download MNIST (12 MB) as compressed IDX files, and check them.
 
@@ -27,6 +29,8 @@ def download(
 
     grokscope download --data-dir mnist
     """
+    from grokscope.images.download import MIRROR, download_mnist
+
     directory = data_dir or data_directory()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
@@ -39,7 +43,7 @@ def download(
                     note(f"Getting {name}")
             bar.update(tasks[name], completed=done, total=size)  # type: ignore[arg-type]
 
-        download_mnist(directory, mirror=mirror, on_progress=on_progress)
+        download_mnist(directory, mirror=mirror or MIRROR, on_progress=on_progress)
     files = read_images(directory)
     typer.echo(
         f"MNIST is in {directory}: {len(files.train_images)} images to train on, {len(files.test_images)} to test on."

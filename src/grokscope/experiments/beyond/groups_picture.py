@@ -19,15 +19,14 @@ _BINS = 25
 def draw_groups(
     diagrams: Mapping[str, PhaseDiagram], networks: Mapping[str, RunResult], noise: Mapping[str, float]
 ) -> Figure:
-    """A row for each diagram; in its last column the IPR of the neurons of a network, if there is one.
-
-    All rows have as many panels as the diagram that has the fewest.
-    """
-    panels = min(len(diagram.panels) for diagram in diagrams.values())
+    """A row for each diagram; in its last column the IPR of the neurons of a network, if there is one."""
+    panels = max(len(diagram.panels) for diagram in diagrams.values())
     with style.context(STYLE):
         figure = Figure(figsize=(1.6 + 2.9 * (panels + 1), 1.2 + 2.9 * len(diagrams)))
         grid = figure.subplots(len(diagrams), panels + 1, squeeze=False)
         for row, (name, diagram) in zip(grid, diagrams.items(), strict=True):
+            for axes in row[len(diagram.panels) : -1]:
+                axes.set_visible(False)
             for axes, panel in zip(row[:-1], diagram.panels, strict=False):
                 draw_phases(axes, panel)
                 label_ticks(axes, diagram.columns, diagram.rows)
