@@ -41,6 +41,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.sweeps
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.explorer
+	$(BIN)/python -m benchmarks.mnist
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev

@@ -24,7 +24,7 @@ from grokscope.outputs import write_text
 from grokscope.spec import RunSpec
 from grokscope.tasks import Dataset
 
-EPOCHS = 3
+EPOCHS = 2
 RESULTS = Path("benchmarks/mnist.json")
 
 

@@ -20,7 +20,7 @@ from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.sweeps.plan import Axis, Plan
 
-# A network of S5 takes as long as three of addition, and so has fewer panels.
+# A network of S5 takes four times as long as one of addition, and so has fewer panels.
 DECAYS = {"D48": (0, 5, 15), "S5": (0, 5)}
 # With 96 elements the polygon's group is as large as the paper's 97 residues; S5 has 120.
 GROUPS = ("D48", "S5")
@@ -46,22 +46,31 @@ INVERTED = {group: in_group(EASY.updated({"optimizer.weight_decay": 5}), group) 
 COEXISTING = {group: in_group(EASY, group) for group in GROUPS}
 
 
+def drawn(scale: Scale) -> list[Plan]:
+    """The diagrams that are shown. That of S5 cannot be made smaller, and takes longer than all others together."""
+    return [ADDITION, *(PLANS[group] for group in (GROUPS if scale.full else GROUPS[:1]))]
+
+
 def needs(scale: Scale) -> Needs:
-    """The diagrams of addition and of each group, and a network with weight decay for each group."""
-    return Needs(diagrams=(ADDITION, *PLANS.values()), networks=tuple(INVERTED.values()))
+    """The diagrams of addition and of groups, and a network with weight decay for each group."""
+    return Needs(diagrams=tuple(drawn(scale)), networks=tuple(INVERTED.values()))
 
 
 def draw(evidence: Evidence) -> Drawing:
-    """A row for each group, addition above; on the right the IPR of the neurons over representations."""
-    diagrams = {"addition": evidence.diagram(ADDITION)} | {
-        group: evidence.diagram(plan) for group, plan in PLANS.items()
-    }
+    """A row for each group, addition above; below the IPR of the neurons over representations."""
+    diagrams = {_title(plan, evidence.scale): evidence.diagram(plan) for plan in drawn(evidence.scale)}
     networks = {group: evidence.network(spec) for group, spec in INVERTED.items()}
     data = tables.stacked(
         **{name: diagram.to_columns() for name, diagram in diagrams.items()}, neurons=tables.neurons(networks)
     )
     noise = {group: irreducibles(network).noise_ipr for group, network in networks.items()}
     return Drawing(draw_groups(diagrams, networks, noise), data)
+
+
+def _title(plan: Plan, scale: Scale) -> str:
+    """The group as the scale has it: D48 may have become smaller."""
+    task = scale.diagram(plan).base.task
+    return str(task.group) if task.kind == "group" else task.describe()
 
 
 def irreducibles(result: RunResult) -> Irreducibles:
@@ -109,64 +118,65 @@ def _beside_addition(group: str) -> list[View]:
     return [panel for decay in DECAYS[group] for panel in (with_decay(decay), with_decay(decay, PLANS[group]))]
 
 
+_FOUR_PHASES = (
+    "Four occur at weight decays 0, 5 and 15 at the quick scale, and with addition the same four. Addition shows "
+    "Forgetting and Confusion only at weight decay 20; a panel for it was planned when the bound was set, and left out "
+    "for its cost."
+)
+_NOT_RUN_S5 = (
+    "Not run yet: a network takes half a minute of one core, and `grokscope claims --only beyond-groups` trains some "
+    "fifty of them for these panels."
+)
+
+
+def _about_diagrams(group: str, note: str = "") -> tuple[Claim, ...]:
+    """What is claimed about the diagrams of one group; each is judged as soon as its own runs are there."""
+    panels = [with_decay(decay, PLANS[group]) for decay in DECAYS[group]]
+    return (
+        _claim(
+            f"universal-{group.lower()}",
+            f"The phases are universal: a cell of the diagrams ends for {_WORDS[group]} mostly as for addition.",
+            Check("share of cells with the same phase", _agreement, low=0.7, of=_beside_addition(group)),
+            Check(
+                "largest difference of the shares that generalise",
+                _largest_difference,
+                high=0.15,
+                of=_beside_addition(group),
+            ),
+            note=note,
+        ),
+        _claim(
+            f"same-kinds-{group.lower()}",
+            f"At least five of the six phases occur in the diagrams of {_WORDS[group]}.",
+            Check("phases", _phases_seen, low=5, of=panels),
+            note=note or _FOUR_PHASES,
+        ),
+        _claim(
+            f"weight-decay-inverts-{group.lower()}",
+            f"For {_WORDS[group]} too weight decay makes networks invert: more with weight decay 5 than without.",
+            Check(
+                "share that inverts, weight decay 5 minus 0",
+                larger_share(*INVERTING),
+                low=0.05,
+                of=[with_decay(decay, PLANS[group]) for decay in (5, 0)],
+            ),
+            note=note,
+        ),
+    )
+
+
 EXPERIMENT = Experiment(
     name="beyond-groups",
     title="Beyond the paper: other groups",
     caption="Phase diagrams as in Figure 3(a) for addition, for the products of a dihedral group (the symmetries of a "
-    "polygon) and for those of the permutations of five things. Right: the IPR of the neurons of one network for "
-    "each group (α = 0.8, ξ = 0.2, weight decay 5), over the irreducible representations of the group; the dotted line "
-    "is the IPR of random weights.",
+    "polygon) and, at the paper's scale, for those of the permutations of five things. Below: the IPR of the neurons "
+    "of one network for each group (α = 0.8, ξ = 0.2, weight decay 5), over the irreducible representations of the "
+    "group; the dotted line is the IPR of random weights.",
     needs=needs,
     draw=draw,
     claims=(
-        _claim(
-            "universal",
-            "The phases are universal: a cell of the diagrams ends for D and S5 mostly as it does for addition.",
-            *(
-                Check(
-                    f"share of cells with the same phase, {_WORDS[group]}",
-                    _agreement,
-                    low=0.7,
-                    of=_beside_addition(group),
-                )
-                for group in GROUPS
-            ),
-            *(
-                Check(
-                    f"largest difference of the shares that generalise, {_WORDS[group]}",
-                    _largest_difference,
-                    high=0.15,
-                    of=_beside_addition(group),
-                )
-                for group in GROUPS
-            ),
-        ),
-        _claim(
-            "same-kinds",
-            "At least five of the six phases occur in the diagrams of every group.",
-            *(
-                Check(
-                    f"phases, {_WORDS[group]}",
-                    _phases_seen,
-                    low=5,
-                    of=[with_decay(decay, PLANS[group]) for decay in DECAYS[group]],
-                )
-                for group in GROUPS
-            ),
-        ),
-        _claim(
-            "weight-decay-inverts",
-            "In every group weight decay makes networks invert: more of them with weight decay 5 than without.",
-            *(
-                Check(
-                    f"share that inverts, weight decay 5 minus 0, {_WORDS[group]}",
-                    larger_share(*INVERTING),
-                    low=0.05,
-                    of=[with_decay(decay, PLANS[group]) for decay in (5, 0)],
-                )
-                for group in GROUPS
-            ),
-        ),
+        *_about_diagrams("D48"),
+        *_about_diagrams("S5", _NOT_RUN_S5),
         _claim(
             "representations",
             "Where networks generalise their neurons are made of single irreducible representations, as those of "
