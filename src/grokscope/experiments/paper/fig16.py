@@ -146,10 +146,10 @@ EXPERIMENT = Experiment(
             Check("best test accuracy with weight decay minus without", _gain, low=0.05, of=with_decays),
             Check("weight decays with Full Inversion", _count(Phase.FULL_INVERSION), low=1, of=with_decays),
             Check("most true labels recovered", _best("recovered_accuracy"), low=0.9, of=with_decays),
-            note="With the 6,000 images of the quick scale weight decay 10 is Full Inversion in all but a number. Train "
-            "accuracy is 0.633, and 0.65 of the labels are clean; of the wrong labels as many are memorised as chance "
-            "gives, one in ten, and 0.876 are recovered. But test accuracy goes up and down around 0.9, which Table 2 "
-            "asks for, and ends at 0.8977: Forgetting by name.",
+            note="With the 6,000 images of the quick scale weight decay 10 is Full Inversion in all but a number. "
+            "Train accuracy is 0.633, and 0.65 of the labels are clean; of the wrong labels as many are memorised as "
+            "chance gives, one in ten, and 0.876 are recovered. But test accuracy goes up and down around 0.9, which "
+            "Table 2 asks for, and ends at 0.8977: Forgetting by name.",
         ),
         _claim(
             "mnist-high-decay-confuses",
