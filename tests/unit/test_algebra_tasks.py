@@ -68,7 +68,7 @@ def test_what_is_no_polynomial_is_refused(text: str) -> None:
 
 
 def test_parity_counts_only_the_relevant_bits() -> None:
-    found = answers(gs.TaskSpec(kind="parity", bits=5, relevant=2))
+    found = answers(gs.TaskSpec(kind="parity", bit_count=5, relevant_bits=2))
     assert len(found) == 32
     for bits, label in found.items():
         assert label == (bits[0] > 0) ^ (bits[1] > 0)
@@ -80,8 +80,8 @@ def test_parity_counts_only_the_relevant_bits() -> None:
         ({"kind": "group", "group": "A5"}, "task.group = 'A5' is not allowed: must be S2"),
         ({"kind": "group", "group": "D2"}, "task.group"),
         ({"kind": "group", "modulus": 31}, "means nothing for task.kind = 'group'"),
-        ({"kind": "parity", "bits": 3, "relevant": 4}, "there are 3 bits"),
-        ({"kind": "parity", "bits": 40}, "at most 18"),
+        ({"kind": "parity", "bit_count": 3, "relevant_bits": 4}, "there are 3 bits"),
+        ({"kind": "parity", "bit_count": 40}, "at most 18"),
         ({"group": "S3"}, "means nothing for task.kind = 'modular'"),
     ],
 )
@@ -137,7 +137,9 @@ def test_pruning_and_audits_work(task: gs.Task) -> None:
 
 
 def test_a_parity_trains_and_has_no_spectrum() -> None:
-    result = gs.run(small(gs.TaskSpec(kind="parity", bits=8, relevant=2, corruption=0.1), **{"training.steps": 300}))
+    result = gs.run(
+        small(gs.TaskSpec(kind="parity", bit_count=8, relevant_bits=2, corruption=0.1), **{"training.steps": 300})
+    )
     assert result.neurons is None
     assert result.final.test_accuracy > 0.9  # twice as good as guessing
     audit = gs.audit_labels(result.spec, result.trained_weights(), result.dataset())
