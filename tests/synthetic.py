@@ -29,7 +29,7 @@ def synthetic_result(spec: RunSpec) -> RunResult:
         for step, share in zip(steps, np.linspace(0.1, 1, len(steps)), strict=True)
     )
     phase = classify(train, best_test, xi, best_test)
-    return replace(started, spec=spec, curve=curve, phase=phase)
+    return replace(started, spec=spec, curve=curve, phase=phase, ipr_history=None)
 
 
 def _without_files(spec: RunSpec) -> RunSpec:
