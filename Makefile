@@ -42,6 +42,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.explorer
+	$(BIN)/python -m benchmarks.mnist
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev

@@ -40,7 +40,7 @@ def main() -> None:
     entries = []
     evidence_at = {scale: Evidence(store, scale) for scale in scales}
     for experiment in EXPERIMENTS.values():
-        if experiment.unavailable or (arguments.only and experiment.name not in arguments.only):
+        if arguments.only and experiment.name not in arguments.only:
             continue
         scale = best_scale(experiment.needs, scales, store)
         evidence = evidence_at[scale]
@@ -90,8 +90,8 @@ def write_picture(drawing: Drawing, path: Path) -> None:
 def index(entries: list[str]) -> str:
     """The page of all figures."""
     head = (
-        "# Gallery\n\nEvery figure of the paper except 16, which is about images, and experiments beyond it, as "
-        "grokscope makes them. Below each is the command that makes it; its `--scale` says how large the networks "
+        "# Gallery\n\nEvery figure of the paper, and experiments beyond it, as grokscope makes them. Below "
+        "each is the command that makes it; its `--scale` says how large the networks "
         "are. At `quick`, diagrams have 5 × 5 cells of networks with p = 59 and N = 300, and single two-layer "
         "networks are the paper's; Transformers and deep MLPs are smaller, with p = 47, d = 64 or N = 160 and 2.5 "
         "times the weight decay. At `mixed` they are smaller in diagrams only, so a figure with both shows networks "

@@ -19,6 +19,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIGURES_PAGE = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 EXTENDING_PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+TASKS_PAGE = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+AUDIT_PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
 
@@ -34,7 +36,12 @@ def blocks(language: str, page: str = README) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "code", [block for page in (README, NETWORKS_PAGE, SWEEPS_PAGE, FIGURES_PAGE) for block in blocks("python", page)]
+    "code",
+    [
+        block
+        for page in (README, NETWORKS_PAGE, SWEEPS_PAGE, FIGURES_PAGE, TASKS_PAGE, AUDIT_PAGE)
+        for block in blocks("python", page)
+    ],
 )
 def test_python_in_the_documents_runs(tmp_path: Path, code: str) -> None:
     with chdir(tmp_path):  # in this process, where torch is loaded already
@@ -94,6 +101,12 @@ def test_flags_named_in_the_sweeps_page_exist() -> None:
 def test_flags_named_in_the_networks_page_exist() -> None:
     shown = help_of("train") + help_of("sweep") + help_of("show")
     for flag in set(re.findall(r"(--[a-z][a-z-]+)", NETWORKS_PAGE)):
+        assert flag in shown
+
+
+def test_flags_named_in_the_tasks_page_exist() -> None:
+    shown = help_of("train") + help_of("download")
+    for flag in set(re.findall(r"(--[a-z][a-z-]+)", TASKS_PAGE)):
         assert flag in shown
 
 

@@ -13,7 +13,7 @@ from grokscope.experiments.evidence import Evidence
 from grokscope.experiments.scale import SCALES, TINY, Scale
 from grokscope.spec import RunSpec
 
-AVAILABLE = [name for name, experiment in EXPERIMENTS.items() if not experiment.unavailable]
+AVAILABLE = list(EXPERIMENTS)
 
 
 @pytest.fixture(scope="module")

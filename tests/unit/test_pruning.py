@@ -211,7 +211,7 @@ def test_other_networks_are_refused(model: Network) -> None:
     weights = initial_weights(model, P)
     for attempt in (
         lambda: measure_pruning(weights, model, dataset()),
-        lambda: pruning_curves(weights, model, dataset(), []),
+        lambda: pruning_orders(model, weights, dataset().task),
     ):
         with pytest.raises(GrokscopeError, match="defined here for two-layer networks"):
             attempt()

@@ -15,6 +15,7 @@ from grokscope.cli.ablate import ablate
 from grokscope.cli.audit import audit
 from grokscope.cli.claims import claims
 from grokscope.cli.demo import demo
+from grokscope.cli.download import download
 from grokscope.cli.dynamics import dynamics
 from grokscope.cli.explore import explore, report
 from grokscope.cli.figure import figure, figures, reproduce
@@ -61,6 +62,7 @@ app.command()(figure)
 app.add_typer(figures, name="figures")
 app.command()(claims)
 app.command()(reproduce)
+app.command()(download)
 app.command()(demo)
 
 

@@ -3,7 +3,7 @@
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,8 +11,9 @@ from rich.table import Column
 from rich.table import Table as TextTable
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
+from grokscope.cli.audit_table import audit_table
 from grokscope.cli.counting import counted
-from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, DataDirOption, StoreOption, note
 from grokscope.cli.values import file_name, input_columns, network_name, print_json
 from grokscope.errors import GrokscopeError
 from grokscope.measure import Audit, audit_labels
@@ -24,6 +25,7 @@ from grokscope.sweeps.audits import SweepAudit, audit_sweep
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_TABLE: dict[str, Any] = {"rich_help_panel": "A table of your own", "show_default": False}
 _FIGURES = {  # metric of a score → heading
     "auroc": "AUROC",
     "average_precision": "average precision",
@@ -47,6 +49,20 @@ def audit(
         str | None,
         typer.Option(metavar="NAME", help="Audit every finished run of this sweep that has weights, and draw a map."),
     ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Audit a table of your own; its first line has the names of the columns.", **_TABLE),
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option("--parquet", help="The same in parquet.", **_TABLE)] = None,
+    npy: Annotated[Path | None, typer.Option("--npy", help="The same as an array of numpy.", **_TABLE)] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", metavar="COLUMN|FILE", help="The labels: a column, or with --npy a file.", **_TABLE),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column to leave out.", **_TABLE)
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the audit of a table.", **_TABLE)] = 0,
     prune: Annotated[
         str,
         typer.Option(
@@ -61,10 +77,13 @@ def audit(
     ] = None,
     top: Annotated[int, typer.Option(min=0, help="How many of the most suspicious examples to print.")] = 0,
     out: OutOption = None,
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank the training examples by how wrong their labels look to the network, and measure how good the ranking is.
+    """Rank the training examples of a run by how wrong their labels look to the network, and measure how good that is.
+
+    With --csv, --parquet or --npy, find the wrong labels of a table of your own.
 
     The scores come from the logits on the training set.
     They are margin (best other logit minus the label's), loss, and confidence (1 minus the label's probability).
@@ -80,7 +99,17 @@ def audit(
     grokscope audit 41630c --prune "ipr<0.3" --json
 
     grokscope audit --sweep fig3a --out map.png --out map.csv
+
+    grokscope audit --csv data.csv --label species --out worst.html --out ranking.csv
     """
+    tables = {"csv": csv, "parquet": parquet, "npy": npy}
+    if any(tables.values()):
+        if run is not None or sweep is not None or baseline is not None:
+            raise GrokscopeError("name a table, a run or a sweep, one of them; --baseline is for runs and sweeps")
+        audit_table(tables, label, ignore or (), top, out, seed=seed, as_json=as_json)
+        return
+    if label is not None or ignore:
+        raise GrokscopeError("--label and --ignore are for a table: name it with --csv, --parquet or --npy")
     check_outputs(out, as_json=as_json)
     if (run is None) == (sweep is None):
         raise GrokscopeError("name either a run, as in `grokscope audit 41630c`, or a sweep, with --sweep NAME")

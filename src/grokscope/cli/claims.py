@@ -22,6 +22,7 @@ from grokscope.cli.options import (
     DEFAULT_STORE,
     ClusterConfigOption,
     ClusterOption,
+    DataDirOption,
     DeviceOption,
     EngineOption,
     HostsOption,
@@ -61,6 +62,7 @@ def claims(
     cluster: ClusterOption = None,
     cluster_config: ClusterConfigOption = None,
     hosts: HostsOption = "",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Check what the paper says against runs, after doing those that the store does not have.

@@ -24,6 +24,7 @@ from grokscope.cli.options import (
     DEFAULT_STORE,
     ClusterConfigOption,
     ClusterOption,
+    DataDirOption,
     DeviceOption,
     EngineOption,
     HostsOption,
@@ -89,6 +90,7 @@ def figure(
     cluster: ClusterOption = None,
     cluster_config: ClusterConfigOption = None,
     hosts: HostsOption = "",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Draw figures of the paper, after doing the runs that they need and the store does not have.
@@ -129,6 +131,7 @@ def reproduce(
     cluster: ClusterOption = None,
     cluster_config: ClusterConfigOption = None,
     hosts: HostsOption = "",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Make all figures, then check all claims: the whole paper from one command. The exit status is 1 if runs failed.

@@ -16,7 +16,7 @@ from grokscope.cli.analysis import (
     load_network,
     write_outputs,
 )
-from grokscope.cli.options import DEFAULT_STORE, StoreOption
+from grokscope.cli.options import DEFAULT_STORE, DataDirOption, StoreOption
 from grokscope.cli.values import file_name, input_columns, network_name, number, numbers, places_from_text, print_json
 from grokscope.errors import GrokscopeError
 from grokscope.measure import LogitTable, logits_of, measure_logits
@@ -47,6 +47,7 @@ def logits(
             show_default="the first 4 with a wrong label",
         ),
     ] = None,
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:

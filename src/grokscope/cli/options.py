@@ -1,10 +1,12 @@
 """Options and messages that several commands share."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from grokscope.images import DATA_DIRECTORY
 from grokscope.store import DEFAULT_STORE, store_flag
 from grokscope.sweeps.notes import note
 
@@ -55,10 +57,30 @@ HostsOption = Annotated[
     str, typer.Option("--hosts", metavar="A,B,…", help="The hosts for --cluster ssh.", rich_help_panel="Running")
 ]
 
+
+def _set_data_directory(directory: Path | None) -> Path | None:
+    """In the environment, where worker processes find it."""
+    if directory is not None:
+        os.environ[DATA_DIRECTORY] = str(directory.resolve())
+    return directory
+
+
+DataDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        callback=_set_data_directory,
+        help=f"Directory of the IDX files of MNIST, raw or .gz; if left out, {DATA_DIRECTORY} or ./mnist.",
+        rich_help_panel="Running",
+        show_default=False,
+    ),
+]
+
 __all__ = [
     "DEFAULT_STORE",
     "ClusterConfigOption",
     "ClusterOption",
+    "DataDirOption",
     "DeviceOption",
     "EngineOption",
     "HostsOption",

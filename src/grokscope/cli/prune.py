@@ -16,7 +16,7 @@ from grokscope.cli.analysis import (
     load_network,
     write_outputs,
 )
-from grokscope.cli.options import DEFAULT_STORE, StoreOption
+from grokscope.cli.options import DEFAULT_STORE, DataDirOption, StoreOption
 from grokscope.cli.values import file_name, network_name, print_json
 from grokscope.measure import BAND, ORDERS, Pruning, PruningCurve, measure_pruning
 from grokscope.result import RunResult
@@ -35,6 +35,7 @@ def prune(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random orders.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Remove the neurons of a two-layer network one at a time, without retraining, and track what it still knows.

@@ -65,6 +65,11 @@ FLAGS = (
     Flag("task.kind", "Kind of task", "task"),
     Flag("task.operation", "What to compute"),
     Flag("task.modulus", "Modulus p; a prime for division", also="p"),
+    Flag("task.group", "Group of the task 'group': S2 … S5, D3, D4, …, C2, C3, …"),
+    Flag("task.polynomial", "Of x and y, for the task 'polynomial'"),
+    Flag("task.bit_count", "Bits of the task 'parity'"),
+    Flag("task.relevant_bits", "How many of them count"),
+    Flag("task.data", "Images of the task 'images', by their name: MNIST unless others are named"),
     Flag("task.data_fraction", "Fraction α of all examples to train on", also="alpha"),
     Flag("task.corruption", "Fraction ξ of the training labels to corrupt", also="xi"),
     Flag(

@@ -10,6 +10,7 @@ from grokscope.cli.options import (
     DEFAULT_STORE,
     ClusterConfigOption,
     ClusterOption,
+    DataDirOption,
     DeviceOption,
     EngineOption,
     HostsOption,
@@ -76,6 +77,7 @@ def sweep(
     cluster: ClusterOption = None,
     cluster_config: ClusterConfigOption = None,
     hosts: HostsOption = "",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from grokscope.cli.options import DEFAULT_STORE, DeviceOption, EngineOption, StoreOption, note, store_flag
+from grokscope.cli.options import (
+    DEFAULT_STORE,
+    DataDirOption,
+    DeviceOption,
+    EngineOption,
+    StoreOption,
+    note,
+    store_flag,
+)
 from grokscope.cli.spec_flags import takes_fields
 from grokscope.cli.values import assignments
 from grokscope.errors import SpecError
@@ -49,6 +57,7 @@ def train(
     ] = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
+    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)

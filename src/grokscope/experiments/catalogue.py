@@ -18,7 +18,7 @@ _MODULES = """
     paper.fig12 paper.fig13 paper.fig14 paper.fig15 paper.fig16 paper.fig17 paper.fig18 paper.fig19 paper.fig20_21_22
     paper.fig23 paper.fig24 paper.fig25 paper.fig26 paper.fig27 paper.fig28 paper.fig29 paper.fig30 paper.fig31
     paper.fig32 paper.analytic
-    beyond.fate beyond.modulus beyond.noise beyond.probability beyond.prunable
+    beyond.fate beyond.groups beyond.modulus beyond.noise beyond.probability beyond.prunable
 """
 
 
@@ -94,12 +94,14 @@ def claims_about(experiments: Iterable[Experiment]) -> list[Claim]:
 
 
 def claims_called(names: Sequence[str]) -> list[Claim]:
-    """The claims with these names and those about figures with these names; all claims if there are no names.
+    """The claims with these names and those about figures with these names; all whose runs can be done if there are no
+    names.
 
     >>> [claim.id for claim in claims_called(["two-peaks", "fig31"])]
     ['two-peaks', 'multiplication-same-phases', 'multiplication-logarithmic-waves']
     """
-    chosen: dict[str, Claim] = {} if names else dict(CLAIMS)
+    possible = (experiment for experiment in EXPERIMENTS.values() if not experiment.unavailable)
+    chosen = {} if names else {claim.id: claim for claim in claims_about(possible)}
     for name in names:
         if name in CLAIMS:
             chosen[name] = CLAIMS[name]
@@ -111,6 +113,8 @@ def claims_called(names: Sequence[str]) -> list[Claim]:
             raise GrokscopeError(
                 f"there is no claim or figure {name!r}: `grokscope figures list` has them all{nearest}"
             ) from None
+        if experiment.unavailable:
+            raise GrokscopeError(f"{experiment.name} cannot be made: {experiment.unavailable}")
         if not experiment.claims:
             raise GrokscopeError(f"there are no claims about {experiment.name}; `grokscope figure` draws it")
         chosen |= {claim.id: claim for claim in experiment.claims}

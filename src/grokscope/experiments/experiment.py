@@ -73,15 +73,20 @@ class Experiment:
     title: str  # a line for the list
     caption: str  # what is to be seen, in our words; settings and run ids are added to it
     needs: Callable[[Scale], Needs] = lambda scale: Needs()
-    draw: Callable[[Evidence], Drawing] | None = None  # None only if it is unavailable
+    draw: Callable[[Evidence], Drawing] | None = None  # every experiment has one; a user's may forget it
     claims: tuple[Claim, ...] = ()
-    unavailable: str = ""  # why it cannot be made, if it cannot
+    why_unavailable: Callable[[], str] = lambda: ""  # why its runs cannot be done here, if they cannot
     file: str = ""  # of a user's own, which commands call by it
+
+    @property
+    def unavailable(self) -> str:
+        """Why its runs cannot be done here, in words: the data that it is made from is not here."""
+        return self.why_unavailable()
 
     def drawing(self, evidence: Evidence) -> Drawing:
         """Draw it from runs that are there."""
         if self.draw is None:
-            raise GrokscopeError(f"{self.name} cannot be made: {self.unavailable}")
+            raise GrokscopeError(f"{self.name} has no draw function")
         drawing = self.draw(evidence)
         if not isinstance(drawing, Drawing):
             raise GrokscopeError(f"draw of {self.name} must return a Drawing, and returned {type(drawing).__name__}")

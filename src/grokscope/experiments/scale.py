@@ -17,6 +17,7 @@ PAPER_WIDTH = 500
 _SIZES = (  # the fields that a smaller scale reduces, where a spec has them
     "task.modulus",
     "task.corrupted_operands",
+    "task.group",
     "training.steps",
     "training.batch_size",
     "optimizer.weight_decay",
@@ -42,6 +43,10 @@ class Size:
         match path, value:
             case "task.modulus", int():
                 return min(value, self.modulus)
+            case "task.group", str() if not value.startswith("S"):
+                # A polygon's group has two elements for each corner; between S4 and S5 there is nothing.
+                corners = self.modulus // 2 if value.startswith("D") else self.modulus
+                return f"{value[0]}{min(int(value[1:]), corners)}"
             case "model.width", int():
                 return max(8, min(value, round(value * self.width / PAPER_WIDTH), self.most_width or value))
             case "training.steps", int() if self.steps is not None:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from grokscope.errors import GrokscopeError
 from grokscope.models.network import HiddenLayer, Network, Neurons, letters
 from grokscope.models.weights import NORM_EPSILON, FloatVectors, Weights, idle_norm
 from grokscope.randomness import normal
@@ -184,8 +185,12 @@ class MLP(Network):
         )
 
     def hidden_layer(self, weights: Weights, inputs: Inputs) -> HiddenLayer:
-        """φ(U eₘ + V eₙ), through BatchNorm if there is one."""
+        """φ(U eₘ + V eₙ), through BatchNorm if there is one; of a deep network without norms the last hidden layer."""
+        if self.deep and self.norm != "none":
+            raise GrokscopeError(f"there are no plain neurons behind a norm: {self.describe()}, {self.norm} norm")
         hidden = self._activations(weights, inputs)  # [n, N]
+        for layer in range(2, self.depth):
+            hidden = self._activated(hidden @ weights[f"H{layer}"].T)
         if self.norm == "batch":
             deviation = np.sqrt(weights["norm_variance"].astype(np.float64) + NORM_EPSILON)
             scale = weights["norm_scale"] / deviation  # [N]
@@ -204,6 +209,10 @@ class MLP(Network):
             hidden = tables[0][inputs[:, 0]]
             for position, table in enumerate(tables[1:], start=1):
                 hidden += table[inputs[:, position]]
+        return self._activated(hidden)
+
+    def _activated(self, hidden: FloatVectors) -> FloatVectors:
+        """φ, in place where it can be."""
         match self.activation:
             case "quadratic":
                 np.square(hidden, out=hidden)

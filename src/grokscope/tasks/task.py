@@ -142,24 +142,28 @@ class Task(Complete, KindSection):
         So training sets are nested in α, and corrupted sets in ξ.
         """
         examples = _examples_of(self)
-        order = self._shuffled(examples, seed, seeding)
-        inputs, truth, names = examples.inputs[order], examples.labels[order], examples.names[order]
-        n = self.training_size
-        eligible = self._eligible(inputs[:n])
-        labels, corrupted = self._corrupted(eligible, truth[:n], names[:n], seed, seeding)
+        train, test = self._split(examples, seed, seeding)
+        inputs, truth, names = examples.inputs[train], examples.labels[train], examples.names[train]
+        eligible = self._eligible(inputs)
+        labels, corrupted = self._corrupted(eligible, truth, names, seed, seeding)
         return Dataset(
             task=self,
             classes=examples.classes,
-            corruption=self.corruption * (eligible.sum() / n),
-            train_inputs=inputs[:n],
+            corruption=self.corruption * (eligible.sum() / len(train)),
+            train_inputs=inputs,
             train_labels=labels,
-            train_truth=truth[:n],
+            train_truth=truth,
             corrupted=corrupted,
-            test_inputs=inputs[n:],
-            test_labels=truth[n:],
-            train_examples=names[:n],
-            test_examples=names[n:],
+            test_inputs=examples.inputs[test],
+            test_labels=examples.labels[test],
+            train_examples=names,
+            test_examples=examples.names[test],
         )
+
+    def _split(self, examples: Examples, seed: int, seeding: Seeding) -> tuple[Int64Array, Int64Array]:
+        """The places of the training and of the test examples, both shuffled."""
+        order = self._shuffled(examples, seed, seeding)
+        return order[: self.training_size], order[self.training_size :]
 
     def _shuffled(self, examples: Examples, seed: int, seeding: Seeding) -> Int64Array:
         if seeding != "independent":
@@ -173,7 +177,7 @@ class Task(Complete, KindSection):
     def corrupted_fraction(self, seed: int = 0, seeding: Seeding = "independent") -> float:
         """ξ as Table 2 uses it: of the whole training set. No label is drawn for it."""
         examples = _examples_of(self)
-        chosen = self._shuffled(examples, seed, seeding)[: self.training_size]
+        chosen, _ = self._split(examples, seed, seeding)
         return self.corruption * float(self._eligible(examples.inputs[chosen]).sum() / len(chosen))
 
     def _corrupted(

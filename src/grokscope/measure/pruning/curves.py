@@ -187,13 +187,15 @@ def pruning_curves(
 ) -> list[PruningCurve]:
     """Prune in each of these orders, which name all neurons, the first to go first; nothing is retrained.
 
+    The neurons are those of the last hidden layer, of two-layer networks and of deeper ones without norms.
+
     >>> from grokscope import MLP, TaskSpec, analytic_weights, make_dataset
     >>> dataset = make_dataset(TaskSpec(modulus=23, corruption=0))
     >>> curve, = pruning_curves(analytic_weights(23, 400), MLP(width=400), dataset, [range(400)])
     >>> curve.test_accuracy.shape, float(curve.test_accuracy[0])
     ((401,), 1.0)
     """
-    neurons = len(model.prunable_neurons(weights))
+    neurons = model.hidden_layer(weights, dataset.train_inputs[:1]).activations.shape[1]
     checked = [_checked(order, neurons) for order in orders]
     tallies = [_Tally(neurons) for _ in checked]
     size = max(_FEWEST_PAIRS, _VALUES_AT_ONCE // neurons)

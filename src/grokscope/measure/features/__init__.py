@@ -1,0 +1,1 @@
+"""Which neurons carry the rule, where there is no Fourier basis to tell."""
