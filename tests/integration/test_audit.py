@@ -213,7 +213,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf
 
 
 def test_python_in_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    code, *_ = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     exec(code, {})
     first, *pairs = capsys.readouterr().out.splitlines()
     assert all(0 <= float(value) <= 1 for value in first.split())

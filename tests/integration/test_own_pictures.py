@@ -135,7 +135,7 @@ def test_runs_that_differ_in_code_look_different(mine: gs.RunSpec) -> None:
     }
     result = gs.train(mine.updated(own))
     assert "ξ = 0.35 PlusOne, " in settings_line(result)
-    said = CliRunner().invoke(app, ["runs", "list"]).output
+    said = CliRunner().invoke(app, ["runs", "list"], env={"COLUMNS": "160"}).output
     for name in ("what else", "PlusOne", "Orthogonal", "Norms"):
         assert name in said
     assert "@" not in said

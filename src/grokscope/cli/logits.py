@@ -47,9 +47,9 @@ def logits(
             show_default="the first 4 with a wrong label",
         ),
     ] = None,
-    data_dir: DataDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
+    data_dir: DataDirOption = None,
 ) -> None:
     """Show the logits of corrupted examples, and the margin of the true label on all examples.
 
