@@ -62,16 +62,13 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def open_cell(page: Page, column: int, row: int) -> None:
     """Click on the middle of a cell, as a person does."""
-    expect(page.locator(".map .nsewdrag").first).to_be_visible()
-    place = page.evaluate(
-        """([column, row]) => {
-            const map = document.querySelector(".map"), {_fullLayout: layout, data} = map;
-            const box = map.querySelector(".nsewdrag").getBoundingClientRect();
-            return [box.left + layout.xaxis.d2p(data[0].x[column]), box.top + layout.yaxis.d2p(data[0].y[row])];
-        }""",
-        [column, row],
-    )
+    cell = page.locator(f'.map rect[data-cell="{column},{row}"]')
+    expect(cell).to_be_visible()
+    box = cell.bounding_box()
+    assert box is not None
+    place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*place)
+    expect(page.locator(".map .tip")).to_be_visible()
     page.mouse.click(*place)
 
 
@@ -101,7 +98,7 @@ def test_a_click_on_a_cell_shows_the_network(page: Page, server: Server, filled:
     pane = page.get_by_role("article", name="Chosen cell")
     expect(pane).to_contain_text("data fraction α 0.3, corruption ξ 0, weight decay 0")
     expect(pane).to_contain_text(filled.with_weights)
-    expect(pane.locator(".chart").first.locator(".scatterlayer .trace")).to_have_count(2)
+    expect(pane.locator(".chart").first.locator("path.curve")).to_have_count(2)
     expect(pane.locator("details", has_text="IPR").first.locator(".barlayer .point").first).to_be_attached()
     assert "cell=0,0" in page.url
 

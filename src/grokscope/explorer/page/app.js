@@ -6,6 +6,7 @@ import { placeFrom, readState } from "./state.js";
 import { showLists } from "./lists.js";
 import { Diagram } from "./diagram.js";
 import { Pane } from "./cell.js";
+import { plotlyLoaded } from "./charts.js";
 import { showTraining } from "./training.js";
 import { showPaper } from "./paper.js";
 import { listen } from "./live.js";
@@ -103,6 +104,7 @@ async function showSweep(name) {
   };
   current.redraw = async () => { await diagram.show(); await showPanes({ fresh: true }); };
   await current.update();
+  requestAnimationFrame(() => setTimeout(plotlyLoaded)); // the map is on the screen; a cell will be wanted next
 }
 
 start().catch((problem) => replace(main, element("p", { class: "problem", role: "alert" }, problem.message)));

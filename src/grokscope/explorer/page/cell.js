@@ -3,7 +3,8 @@
 import { element, copyButton, keys, replace, secondsInWords, whenInWords } from "./dom.js";
 import { get, isReport } from "./api.js";
 import { changeState, readState } from "./state.js";
-import { draw, mark, FRACTION, BIN_CENTERS, binned } from "./charts.js";
+import { draw, BIN_CENTERS, binned } from "./charts.js";
+import { CurveChart } from "./curves.js";
 import { BARS, COLORS, DASHES, LABELS, accuracyKeys } from "./palette.js";
 import { NetworkSections } from "./network.js";
 import { trainAgainButton } from "./training.js";
@@ -120,30 +121,15 @@ function howToRun() {
 
 function curves(view) {
   const steps = view.curve.step;
-  const chart = element("div", { class: "chart" });
+  const chart = element("div", { class: "chart plain" });
   const names = Object.keys(COLORS).filter((name) => view.curve[name]?.some((value) => value !== null));
-  const traces = names.map((name) => ({
-    type: "scatter", mode: steps.length > 1 ? "lines" : "markers", name: LABELS[name], x: steps, y: view.curve[name],
-    line: { color: COLORS[name], dash: DASHES[name] ?? "solid", width: 2 },
-    hovertemplate: `${LABELS[name]} %{y:.1%} at step %{x}<extra></extra>`,
-  }));
+  const lines = names.map((name) => ({ label: LABELS[name], color: COLORS[name], dashed: name in DASHES, values: view.curve[name] }));
   const happened = view.events.filter((event) => event.step !== null);
-  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
-  const holder = section("Curves", keys(accuracyKeys(names)), chart,
+  new CurveChart(chart, steps, lines, happened,
+    `Accuracies over ${steps.at(-1)} steps. ${happened.map((event) => event.words).join("; ")}`);
+  return section("Curves", keys(accuracyKeys(names)), chart,
     element("ul", { class: "events" }, view.events.map((event) =>
       element("li", { class: event.step === null ? "quiet" : "" }, event.words))));
-  const logarithmic = steps.at(-1) > 200;
-  const at = (step) => (logarithmic ? Math.log10(step) : step);
-  whenVisible(chart, () => draw(chart, traces, {
-    xaxis: { title: { text: "step" }, type: logarithmic ? "log" : "linear" },
-    yaxis: { ...FRACTION, title: { text: "accuracy" } },
-    shapes: happened.map((event) => mark(event.step, ink)),
-    annotations: happened.map((event, i) => ({
-      x: at(event.step), y: 0.04 + 0.11 * (i % 4), yref: "paper", text: event.name, showarrow: false, xanchor: "left", font: { size: 11 },
-      bgcolor: getComputedStyle(document.documentElement).getPropertyValue("--paper").trim(),
-    })),
-  }, `Accuracies over ${steps.at(-1)} steps. ${happened.map((event) => event.words).join("; ")}`));
-  return holder;
 }
 
 function histogram(view, page) {

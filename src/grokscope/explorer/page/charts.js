@@ -23,12 +23,18 @@ function themed(layout) {
   };
 }
 
-/** plotly.js is large: everything else starts without it. */
-async function plotlyLoaded() {
-  if (!globalThis.Plotly) {
-    await new Promise((resolve) => { document.getElementById("plotly").addEventListener("load", resolve, { once: true }); });
-  }
-  return globalThis.Plotly;
+let loading = null;
+
+/** plotly.js takes a second to start, in which the page stands still: not before something needs it. */
+export function plotlyLoaded() {
+  loading ??= globalThis.Plotly ? Promise.resolve(globalThis.Plotly) : new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = "plotly.js";
+    script.addEventListener("load", () => resolve(globalThis.Plotly));
+    script.addEventListener("error", () => reject(new Error("plotly.js could not be loaded")));
+    document.head.append(script);
+  });
+  return loading;
 }
 
 /** Draw into an element, or change what is there. `words` is what a screen reader says. */

@@ -12,6 +12,14 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** The same in SVG. */
+export function shape(tag, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
 export function replace(parent, ...children) {
   parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
   return parent;
