@@ -65,7 +65,8 @@ def first_diagram(page: Page, address: str) -> float:
 
 def cell_seconds(page: Page) -> float:
     """Seconds from a press of a key to the curves of the cell."""
-    page.wait_for_function("window.Plotly")  # a person looks at the map first, and meanwhile it starts
+    # A person looks at the map first, and meanwhile plotly.js starts.
+    page.evaluate("async () => { while (!window.Plotly) await new Promise(requestAnimationFrame); }")
     page.evaluate("location.hash = '#sweep=large'")
     page.wait_for_selector(".hint")
     page.locator(".map").focus()

@@ -163,6 +163,7 @@ def test_the_ipr_has_a_slider_over_the_steps(page: Page, server: Server, filled:
     page.goto(f"{server.address}#run={filled.without_weights}")
     part = section(page, "IPR")
     expect(part).to_contain_text("24 neurons, mean IPR")
+    expect(part.locator(".barlayer .point")).not_to_have_count(0)
     slider = part.get_by_label("Training step")
     heights = "() => document.querySelector('.chart.low').data[0].y"
     last = page.evaluate(heights)

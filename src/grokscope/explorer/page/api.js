@@ -19,7 +19,9 @@ const expected = new Map();
 
 /** Ask now for what will be needed soon. */
 export function expect(path) {
-  if (!embedded) expected.set(path, fetch(path));
+  const answer = fetch(path);
+  answer.catch(() => {}); // who needs the answer says what is wrong
+  expected.set(path, answer);
 }
 
 export async function get(path) {

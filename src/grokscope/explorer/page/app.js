@@ -1,8 +1,8 @@
 // The explorer: reads the address, and shows what it says.
 
 import { element, replace } from "./dom.js";
-import { expect, get, isReport, prepareData } from "./api.js";
-import { placeFrom, readState } from "./state.js";
+import { get, isReport, prepareData } from "./api.js";
+import { pathOfSweep, placeFrom, readState } from "./state.js";
 import { showLists } from "./lists.js";
 import { Diagram } from "./diagram.js";
 import { Pane } from "./cell.js";
@@ -19,7 +19,6 @@ let current = null; // what is shown: { name, refresh(), update(fresh) }
 async function start() {
   prepareTheme(() => current?.redraw?.());
   await prepareData();
-  if (readState().sweep) expect(pathOf(readState().sweep));
   const store = await get("/api/store");
   page = { store, legend: new Map(store.outcomes.map((one) => [one.name, one])), allowTrain: store.allow_train };
   document.getElementById("store-name").textContent = store.name;
@@ -67,13 +66,9 @@ function showRun() {
   return current.update();
 }
 
-function pathOf(sweep) {
-  return `/api/sweeps/${encodeURIComponent(sweep)}`;
-}
-
 async function showSweep(name) {
   const mine = current;
-  const path = pathOf(name);
+  const path = pathOfSweep(name);
   const diagram = new Diagram(await get(path), page.store.outcomes);
   if (current !== mine) return;
   const withDiagram = { ...page, keepBeside: (cell) => diagram.keepBeside(cell) };

@@ -185,7 +185,7 @@ function specs(spec) {
   return section("This run, to copy", element("div", { class: "tools" }, buttons, copyButton(() => shown.textContent)), shown);
 }
 
-/** Draw once the element is in the page: plotly needs its size. */
+/** Draw once the element is in the page, because plotly needs its size, and after what the page can show at once. */
 export function whenVisible(target, action) {
-  requestAnimationFrame(() => { if (target.isConnected) action(); });
+  requestAnimationFrame(() => setTimeout(() => { if (target.isConnected) action(); }));
 }

@@ -13,12 +13,20 @@ export class CurveChart {
     target.setAttribute("aria-label", words);
     target.addEventListener("pointermove", (event) => this.point(event));
     target.addEventListener("pointerleave", () => this.reading?.replaceChildren());
-    new ResizeObserver(() => this.draw()).observe(target);
+    new ResizeObserver(() => this.fit()).observe(target);
+    queueMicrotask(() => this.fit()); // by then it is in the page; the observer would wait for the next frame
+  }
+
+  /** Draw it if its place has another size than before. */
+  fit() {
+    const { width, height } = this.target.getBoundingClientRect();
+    if (!width || !height || (width === this.width && height === this.height)) return;
+    Object.assign(this, { width, height });
+    this.draw();
   }
 
   draw() {
-    const { width, height } = this.target.getBoundingClientRect();
-    if (!width || !height) return;
+    const { width, height } = this;
     const scaled = (step) => (this.logarithmic ? Math.log10(step) : step);
     const [first, last] = [scaled(this.logarithmic ? this.steps[0] : 0), scaled(this.steps.at(-1))];
     const right = width - ROOM.right;

@@ -186,8 +186,7 @@ export class Diagram {
 
   /** Only the chosen cells: the map stays as it is. */
   showFrames() {
-    if (this.map.content) this.map.draw({ ...this.map.content, frames: this.frames() });
-    else return this.show();
+    this.map.drawFrames(this.frames());
   }
 
   frames() {

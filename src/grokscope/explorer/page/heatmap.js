@@ -48,9 +48,18 @@ export class HeatMap {
     this.up = this.axis(content.y.centers, height - MARGIN.bottom, MARGIN.top);
     const svg = shape("svg", { width, height, "aria-hidden": "true" });
     content.x.centers.forEach((_, column) => content.y.centers.forEach((__, row) => svg.append(...this.cell(content, column, row))));
-    svg.append(...this.ticks(content, width - right, height), ...content.frames.map((frame) => this.frame(frame)));
+    this.frames = shape("g", {});
+    svg.append(...this.ticks(content, width - right, height), this.frames);
     if (content.bar) svg.append(...this.bar(content.bar, width - BAR, height));
     this.target.replaceChildren(svg, this.tip);
+    this.drawFrames(content.frames);
+  }
+
+  /** Only the chosen cells: the map stays as it is. */
+  drawFrames(frames) {
+    if (!this.content) return;
+    this.content.frames = frames; // for when it is drawn again
+    this.frames?.replaceChildren(...frames.map((frame) => this.frame(frame)));
   }
 
   /** Pixels of the edges of all cells. */

@@ -20,6 +20,11 @@ export function addressOf(state) {
   return `#${query}`;
 }
 
+/** Where the data of a sweep are. */
+export function pathOfSweep(name) {
+  return `/api/sweeps/${encodeURIComponent(name)}`;
+}
+
 /** A cell "column,row" as numbers; null if there is none. */
 export function placeFrom(text) {
   const match = /^(\d+),(\d+)$/.exec(text ?? "");
