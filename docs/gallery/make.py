@@ -1,25 +1,30 @@
 """Make this gallery from a store: python docs/gallery/make.py --store DIR. It trains nothing.
 
 Every figure is drawn at the largest scale that is complete in the store, at web size, with the command that makes it
-and, if the file is small, the numbers behind it. README.md is the index, ../claims.md the ledger.
+and, if the file is small, the numbers behind it. Cells of diagrams that the store lacks are taken from the tables in
+../data. A figure or claim for which there is less than when it was last made stays as it is: README.md is the index,
+../claims.md the ledger, and ../claims.json the record that the ledger is made from.
 """
 
 import argparse
 import io
+import re
 import sys
 from pathlib import Path
 
 from PIL import Image
 
 from grokscope.experiments.captions import caption, command
-from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS, claims_about
+from grokscope.experiments.claims_page import page, read_record, record_text, renewed
 from grokscope.experiments.evidence import Evidence, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.reproduction import examine_all
-from grokscope.experiments.scale import MIXED, PAPER, QUICK, scales_of
+from grokscope.experiments.scale import MIXED, PAPER, QUICK, Scale, scales_of
 from grokscope.experiments.tables import rounded
 from grokscope.outputs import write_file, write_table, write_text
 from grokscope.store import Store
+from grokscope.sweeps.recorded import read_outcomes
 
 HERE = Path(__file__).parent
 WEB_DPI = 100
@@ -31,29 +36,49 @@ def main() -> None:
     """Draw what the store has, and name the figures that lack runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, default=Path("grokscope-runs"))
+    parser.add_argument("--cells", type=Path, default=HERE.parent / "data", help="tables of cells that are known")
     parser.add_argument("--grid", help="also look for the paper's diagrams on this grid, such as 5x5")
     parser.add_argument("--seeds", type=int, help="also look for the paper's networks with this number of seeds")
-    parser.add_argument("--only", nargs="*", help="names of figures; the ledger and the index are left alone")
+    parser.add_argument("--only", nargs="*", help="names of figures; other figures and their claims are left alone")
     arguments = parser.parse_args()
-    store = Store(arguments.store, create=False)
+    store, recorded = Store(arguments.store, create=False), read_outcomes(arguments.cells)
     scales = [PAPER, *scales_of("paper", grid=arguments.grid, seeds=arguments.seeds), MIXED, QUICK]
-    entries = []
-    evidence_at = {scale: Evidence(store, scale) for scale in scales}
-    for experiment in EXPERIMENTS.values():
-        if arguments.only and experiment.name not in arguments.only:
-            continue
-        scale = best_scale(experiment.needs, scales, store)
+    evidence_at = {scale: Evidence(store, scale, recorded) for scale in scales}
+    chosen = [EXPERIMENTS[name] for name in arguments.only or EXPERIMENTS]
+    before = known_entries()
+    for experiment in chosen:
+        scale = best_scale(experiment.needs, scales, store, recorded)
         evidence = evidence_at[scale]
         if missing := evidence.missing(experiment.needs(scale)):
             sys.stderr.write(f"{experiment.name}: {missing} runs are missing\n")
-            continue
-        entries.append(make_entry(experiment, evidence))
-        sys.stderr.write(f"{experiment.name} {scale.name}\n")
-    if not arguments.only:
-        write_text(HERE / "README.md", index(entries))
-        chosen = [(claim, evidence_at[best_scale(claim.needs, scales, store)]) for claim in CLAIMS.values()]
-        findings = examine_all(chosen)
-        findings.save(HERE.parent / "claims.md")
+        elif is_worse(scale, before.get(experiment.name, "")):
+            sys.stderr.write(f"{experiment.name}: drawn from larger networks before\n")
+        else:
+            before[experiment.name] = make_entry(experiment, evidence)
+            sys.stderr.write(f"{experiment.name} {scale.name}\n")
+    write_text(HERE / "README.md", index([before[name] for name in EXPERIMENTS if name in before]))
+    claims = [claim.id for claim in claims_about(chosen)]
+    measured = [
+        (claim, evidence_at[best_scale(claim.needs, scales, store, recorded) if claim.id in claims else QUICK])
+        for claim in CLAIMS.values()
+    ]
+    record = HERE.parent / "claims.json"
+    entries = renewed(read_record(record, CLAIMS), examine_all(measured))
+    write_text(record, record_text(entries))
+    write_text(HERE.parent / "claims.md", page(entries))
+
+
+def known_entries() -> dict[str, str]:
+    """The parts of the index as it is, by the names of their figures."""
+    parts = (HERE / "README.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    return {part.partition(":")[0]: f"## {part.rstrip()}" for part in parts}
+
+
+def is_worse(scale: Scale, entry: str) -> bool:
+    """Whether a figure was drawn at a better scale before."""
+    made_at = re.search(r" --scale (\w+)", entry)
+    order = [PAPER.name, MIXED.name, QUICK.name]
+    return made_at is not None and order.index(scale.name) > order.index(made_at[1])
 
 
 def make_entry(experiment: Experiment, evidence: Evidence) -> str:

@@ -3,14 +3,16 @@
 import csv
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection, QuadMesh
 
 from grokscope import Phase
 from grokscope.plots import draw_phase_diagram
 from grokscope.store import CellOutcome
-from grokscope.sweeps.diagram import assemble, wilson_interval
+from grokscope.sweeps.diagram import Cell, Panel, Source, assemble, wilson_interval
 from grokscope.sweeps.plan import Axis, Plan
 
 PLAN = Plan(
@@ -22,6 +24,9 @@ PLAN = Plan(
         Axis(("training.seed",), ((0,), (1,), (2,))),
     ),
 )
+
+
+STRIP = Plan("strip", axes=(Axis.over("task.corruption", (0.0, 0.5, 0.8)),))
 
 
 def outcome(place: int, name: str) -> CellOutcome:
@@ -104,15 +109,35 @@ def test_seeds_alone_are_columns() -> None:
 
 def test_the_picture_shows_what_the_cells_are() -> None:
     figure = draw_phase_diagram(assemble(PLAN, outcomes(), refined=False), accuracies=True)
-    panels = [axes for axes in figure.axes if axes.images and axes.get_xlabel() == "data fraction α"]
-    assert len(panels) == 2
-    colors = panels[0].images[0].to_rgba(np.asarray(panels[0].images[0].get_array()))
+    panels = [axes for axes in figure.axes if axes.get_xlabel() == "data fraction α"]
+    assert [axes.get_title() for axes in panels] == ["", ""]  # they stand above the accuracies
+    mesh = panels[0].collections[0]
+    assert isinstance(mesh, QuadMesh)
+    colors = np.asarray(mesh.get_array())  # [rows, columns, 3]
     expected = tuple(int(Phase.MEMORIZATION.color[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    assert tuple(colors[2, 0, :3]) == pytest.approx(expected)
-    assert tuple(colors[1, 1, :3]) == (1, 1, 1)  # missing
+    assert tuple(colors[2, 0]) == pytest.approx(expected)
+    assert tuple(colors[1, 1]) == (1, 1, 1)  # missing
+    corners = np.asarray(mesh.get_coordinates())  # [rows + 1, columns + 1, 2]
+    assert corners[0, :, 0] == pytest.approx([0.15, 0.45, 0.75])  # half way between the data fractions
+    assert corners[:, 0, 1] == pytest.approx([-0.1, 0.1, 0.3, 0.5])
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "Full Inversion" in labels
-    assert {"Diverged", "not run yet", "failed", "seeds disagree"} <= set(labels)
+    assert "Full Inversion" not in labels  # there is none
+    assert {"Memorization", "Coexistence", "Diverged", "not run yet", "failed", "seeds disagree"} <= set(labels)
+
+
+def test_inferred_cells_are_paler_and_phases_have_a_border() -> None:
+    cells = [[_known("run", "confusion"), _known("inferred", "confusion"), _known("run", "memorization")]]
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    panel = Panel({}, cells)
+    axes = draw_phase_diagram(replace(diagram, panels=[panel])).axes[0]
+    run, inferred, _ = np.asarray(axes.collections[0].get_array())[0]
+    assert inferred == pytest.approx(run + 0.3 * (1 - run))
+    borders = next(each for each in axes.collections if isinstance(each, LineCollection))
+    assert [segment.tolist() for segment in borders.get_segments()] == [[[0.65, -0.5], [0.65, 0.5]]]
+
+
+def _known(source: Source, name: str) -> Cell:
+    return Cell(source, {name: 1}, 1, 0, 0, (), None, None)
 
 
 def test_wilson_intervals_have_known_values() -> None:

@@ -8,13 +8,22 @@ import typer
 
 from grokscope.cli.analysis import check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.errors import GrokscopeError
 from grokscope.outputs import write_text
 from grokscope.store import Store
+from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.diagram import phase_diagram as diagram_of
+from grokscope.sweeps.recorded import read_diagram
 
 
 def phase_diagram(
-    sweep: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep that was started on the store.")],
+    sweep: Annotated[
+        str | None, typer.Argument(metavar="[SWEEP]", help="A sweep that was started on the store.", show_default=False)
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="CELLS.csv", help="Draw this table of cells instead of a sweep of the store."),
+    ] = None,
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -30,24 +39,35 @@ def phase_diagram(
     """Draw the phase diagram of a sweep, finished or not; missing cells are shown as missing.
 
     With several seeds a cell has the colour of the majority, and a ring where seeds disagree; the .csv has the
-    probability of each phase with its 95 % confidence interval. Cells that --refine inferred are hatched.
+    probability of each phase with its 95 % confidence interval. Cells that --refine inferred are paler.
 
     [bold]Examples[/bold]
 
     grokscope phase-diagram fig3a --accuracies --out fig24.png
 
     grokscope phase-diagram fig3a --out fig3a.csv
+
+    grokscope phase-diagram --from fig3a.csv --out fig3a.png
     """
     check_outputs(out)
-    diagram = diagram_of(Store(store, create=False), sweep)
-    for path in out or [Path("grokscope-figures") / f"{sweep}.png"]:
+    diagram = _diagram(sweep, table, store)
+    for path in out or [Path("grokscope-figures") / f"{diagram.plan.name}.png"]:
         if path.suffix == ".csv":
             typer.echo(f"Table: {write_text(path, diagram.to_csv())}")
         else:
             from grokscope.plots import draw_phase_diagram, save_figure
+            from grokscope.plots.phase_diagram import settings_line
 
-            typer.echo(f"Figure: {save_figure(draw_phase_diagram(diagram, accuracies=accuracies), path)}")
+            shared = "" if table else settings_line([diagram.plan])  # a table does not have them
+            picture = draw_phase_diagram(diagram, accuracies=accuracies, subtitle=shared)
+            typer.echo(f"Figure: {save_figure(picture, path)}")
     sources = Counter(cell.source for cell in diagram.all_cells())
     partial = sum(cell.source == "run" and cell.missing + cell.failed > 0 for cell in diagram.all_cells())
     words = [f"{count} cells {source}" for source, count in sources.items()]
     note(", ".join(words) + (f" ({partial} of them not with all seeds)" if partial else ""))
+
+
+def _diagram(sweep: str | None, table: Path | None, store: Path) -> PhaseDiagram:
+    if (sweep is None) == (table is None):
+        raise GrokscopeError("name either a sweep of the store or, with --from, a table of cells")
+    return read_diagram(table) if table else diagram_of(Store(store, create=False), sweep or "")

@@ -1,10 +1,11 @@
-"""Figures that are one phase diagram."""
+"""Figures that are phase diagrams."""
 
 from collections.abc import Callable
 
-from grokscope.experiments.evidence import Evidence
+from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing
 from grokscope.plots import draw_phase_diagram
+from grokscope.plots.phase_diagram import settings_line
 from grokscope.sweeps.plan import Plan
 
 
@@ -13,6 +14,15 @@ def drawing_of(plan: Plan, *, accuracies: bool = False) -> Callable[[Evidence], 
 
     def draw(evidence: Evidence) -> Drawing:
         diagram = evidence.diagram(plan)
-        return Drawing(draw_phase_diagram(diagram, accuracies=accuracies), diagram.to_columns())
+        figure = draw_phase_diagram(diagram, accuracies=accuracies, subtitle=subtitle_of(evidence, plan))
+        return Drawing(figure, diagram.to_columns())
 
     return draw
+
+
+def subtitle_of(evidence: Evidence, *plans: Plan) -> str:
+    """The sizes that the networks of some diagrams share, and the paper's where theirs are smaller."""
+    own = settings_line([evidence.scale.diagram(plan) for plan in plans])
+    if not Needs(diagrams=plans).reduced(evidence.scale):
+        return own
+    return f"{own} (smaller than the paper's: {settings_line(plans)})"

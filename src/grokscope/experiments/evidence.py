@@ -7,9 +7,10 @@ evidence.look(View(COEXISTENCE, pruning_curves))     # computed once, however ma
 """
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from grokscope.errors import GrokscopeError
@@ -22,6 +23,9 @@ from grokscope.sweeps.plan import Plan
 
 _KEPT = 32  # networks, and what was computed from them: several panels and claims look at the same ones
 _KEPT_DIAGRAMS = 8
+
+Recorded = Mapping[str, CellOutcome]  # outcomes that are known from tables, by the run's id
+NOTHING_RECORDED: Recorded = MappingProxyType({})
 
 
 class DivergedError(GrokscopeError):
@@ -101,11 +105,12 @@ def together(wanted: Iterable[tuple[Needs, Scale]]) -> tuple[list[RunSpec], list
 class Evidence:
     """What a store has at one scale, asked for in the paper's own terms; of single networks, for one seed.
 
-    Figures and claims at one scale share one, so that everything is read and computed once.
+    Figures and claims at one scale share one, so that everything is read and computed once. Cells of diagrams that the
+    store lacks may be known from tables (`sweeps/recorded.py`).
     """
 
-    def __init__(self, store: Store, scale: Scale) -> None:
-        self.store, self.scale, self.seed = store, scale, 0
+    def __init__(self, store: Store, scale: Scale, recorded: Recorded = NOTHING_RECORDED) -> None:
+        self.store, self.scale, self.seed, self._recorded = store, scale, 0, recorded
         self._load = load = lru_cache(maxsize=_KEPT)(lambda run_id: store.load(run_id).resolved())
         self._computed = lru_cache(maxsize=_KEPT)(lambda compute, run_id: compute(load(run_id)))
         self._diagrams: dict[str, PhaseDiagram] = {}
@@ -134,7 +139,7 @@ class Evidence:
         if key not in self._diagrams:
             if len(self._diagrams) == _KEPT_DIAGRAMS:
                 del self._diagrams[next(iter(self._diagrams))]  # the oldest
-            self._diagrams[key] = assemble(scaled, known_cells(self.store, scaled), refined=True)
+            self._diagrams[key] = assemble(scaled, known_cells(self.store, scaled, self._recorded), refined=True)
         return self._diagrams[key]
 
     def look(self, subject: Subject) -> Any:
@@ -154,11 +159,16 @@ class Evidence:
     def missing(self, needs: Needs) -> int:
         """How many runs are missing, including failed ones; cells that can be inferred do not count."""
         return len(missing_networks(self.store, needs.specs(self.scale))) + sum(
-            len(missing_places(self.store, plan)) for plan in needs.plans(self.scale)
+            len(missing_places(self.store, plan, self._recorded)) for plan in needs.plans(self.scale)
         )
 
 
-def best_scale(needs: Callable[[Scale], Needs], scales: Sequence[Scale], store: Store | None) -> Scale:
+def best_scale(
+    needs: Callable[[Scale], Needs],
+    scales: Sequence[Scale],
+    store: Store | None,
+    recorded: Recorded = NOTHING_RECORDED,
+) -> Scale:
     """The first scale at which nothing is missing, or else the last.
 
     A reduced scale that means the same runs as the last one goes by the last one's name.
@@ -166,7 +176,7 @@ def best_scale(needs: Callable[[Scale], Needs], scales: Sequence[Scale], store: 
     *better, last = scales
     for scale in better:
         wanted = needs(scale)
-        if store is None or Evidence(store, scale).missing(wanted):
+        if store is None or Evidence(store, scale, recorded).missing(wanted):
             continue
         if scale.full or _runs(wanted, scale) != _runs(needs(last), last):
             return scale
@@ -184,9 +194,9 @@ def missing_networks(store: Store, specs: Iterable[RunSpec]) -> list[RunSpec]:
     return [wanted[run_id] for run_id in store.without_weights(wanted)]
 
 
-def missing_places(store: Store, plan: Plan) -> list[int]:
+def missing_places(store: Store, plan: Plan, recorded: Recorded = NOTHING_RECORDED) -> list[int]:
     """The cells of a diagram to run next; none if all that are missing can be inferred."""
-    return wanted_places(plan, known_cells(store, plan))
+    return wanted_places(plan, known_cells(store, plan, recorded))
 
 
 def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
@@ -200,7 +210,11 @@ def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
     return list({spec.run_id: spec for spec, cell in cells if cell.outcome is None}.values())
 
 
-def known_cells(store: Store, plan: Plan) -> list[CellOutcome]:
+def known_cells(store: Store, plan: Plan, recorded: Recorded = NOTHING_RECORDED) -> list[CellOutcome]:
     """The outcome of every cell of a diagram. A failure says nothing about the network, so its cell is missing."""
     cells = store.outcomes(spec.run_id for spec in plan.specs())
-    return [cell._replace(outcome=None) if cell.outcome == "failed" else cell for cell in cells]
+    return [_known(cell, recorded) if cell.outcome in (None, "failed") else cell for cell in cells]
+
+
+def _known(cell: CellOutcome, recorded: Recorded) -> CellOutcome:
+    return recorded.get(cell.run_id, cell._replace(outcome=None))._replace(place=cell.place)

@@ -14,11 +14,11 @@ from typing import Any, overload
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Finding, Verdict, count_verdicts
+from grokscope.experiments.claims_page import Entry, page
 from grokscope.experiments.tables import from_rows
 from grokscope.outputs import write_text
 from grokscope.tables import data_frame
 
-_NOT_THE_PAPERS = "ours", "beyond the paper"
 LEDGER_ENDINGS = (".md", ".json")
 
 
@@ -76,7 +76,7 @@ class Findings(Sequence[Finding]):
 
     def to_markdown(self) -> str:
         """A page for readers: the count, a table, and below it what was seen where a claim does not hold."""
-        return _page(self)
+        return page(map(Entry.of, self))
 
     def save(self, path: Path | str) -> Path:
         """Write the page (.md) or everything (.json); the absolute path."""
@@ -105,55 +105,3 @@ def _html_cells(finding: Finding) -> tuple[str, str, str, str]:
     measured = "<br>".join(html.escape(each.text) for each in finding.measured) or "–"
     statement = f"<b>{html.escape(claim.id)}</b><br>{html.escape(claim.statement)}"
     return statement, html.escape(claim.paper), measured, finding.verdict.value
-
-
-def _page(findings: Findings) -> str:
-    ours = [finding for finding in findings if finding.claim.paper.startswith(_NOT_THE_PAPERS)]
-    papers = [finding for finding in findings if finding not in ours]
-    lines = [
-        "# Claims of the paper, checked",
-        "",
-        "Sentences of the paper that can be checked with a number. Bounds stand in parentheses. They were fixed before "
-        "measuring and are never moved; exceptions are listed under Not blind. With several seeds a claim holds if "
-        "every seed lies within its bounds, fails if none does, and is inconclusive if they disagree; ± is the "
-        "standard deviation over seeds.",
-        "",
-        "Scales: paper, the paper's networks and grids; quick, its two-layer networks with one seed, and smaller "
-        "networks in coarse diagrams (p = 59, N = 300). Transformers and deep MLPs are smaller at the quick scale "
-        "everywhere (p = 47, d = 64 or N = 160, 2.5 times the weight decay). The quick scale was chosen after trials: "
-        "with p = 47 the claims on weight decay in Figure 3 failed, because weight decay 15 already forgets there. "
-        "Since then the diagrams of two-layer networks have p = 59. Of MNIST's 60,000 images the quick scale has "
-        "6,000.",
-        "",
-        f"The paper's: {_count(papers)}. Ours, about the paper or beyond it: {_count(ours)}.",
-        "",
-        "| claim | paper | measured | scale, seeds | verdict |",
-        "|---|---|---|---|---|",
-    ]
-    for finding in findings:
-        claim = finding.claim
-        measured = "<br>".join(each.text for each in finding.measured) or "–"
-        statement = f"**{claim.id}**: {claim.statement}"
-        cells = statement, claim.paper, measured, f"{finding.scale.name}, {finding.seeds}", finding.verdict
-        # |γ| is no end of a cell.
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    noted = [finding for finding in findings if finding.claim.note]
-    if noted:
-        lines += ["", "## Notes", ""]
-        lines += [f"- **{finding.claim.id}** ({finding.verdict}): {finding.claim.note}" for finding in noted]
-    if known := [finding.claim for finding in findings if finding.claim.seen_before]:
-        lines += [
-            "",
-            "## Not blind",
-            "",
-            "What was known when bounds, or settings that the paper leaves open, were set:",
-        ]
-        lines += ["", *(f"- **{claim.id}**: {claim.seen_before}" for claim in known)]
-    if open_ones := [finding.claim.id for finding in findings if finding.verdict is Verdict.NOT_RUN]:
-        lines += ["", f"Not run: {', '.join(open_ones)}."]
-    return "\n".join(lines) + "\n"
-
-
-def _count(findings: Sequence[Finding]) -> str:
-    counts = ", ".join(f"{verdict}: {count}" for verdict, count in count_verdicts(findings).items() if count)
-    return f"{len(findings)} claims ({counts})"

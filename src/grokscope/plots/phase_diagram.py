@@ -1,6 +1,8 @@
 """Pictures of sweeps: phase diagrams."""
 
-from collections.abc import Callable, Mapping
+import string
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,23 +10,24 @@ import numpy.typing as npt
 from matplotlib import style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import PatchCollection
-from matplotlib.colors import ListedColormap
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLACK
-from grokscope.sweeps.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
+from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
 from grokscope.sweeps.labels import short_field, short_value
-from grokscope.sweeps.plan import Axis
+from grokscope.sweeps.plan import SEED, Axis, Plan
 
 _PANELS_ABREAST = 6
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits
+_FEW_VALUES = 6  # of an axis: all of them are labelled
 
 
 class ValueMap(NamedTuple):
@@ -36,7 +39,11 @@ class ValueMap(NamedTuple):
 
 
 def draw_phase_diagram(
-    diagram: PhaseDiagram, *, accuracies: bool = False, maps: Mapping[str, ValueMap] | None = None
+    diagram: PhaseDiagram,
+    *,
+    accuracies: bool = False,
+    maps: Mapping[str, ValueMap] | None = None,
+    subtitle: str = "",
 ) -> Figure:
     """The panels side by side; above the phases, if wanted, the train and the test accuracies, and other maps."""
     if len(diagram.panels) > _MOST_PANELS:
@@ -51,27 +58,69 @@ def draw_phase_diagram(
     abreast = min(len(diagram.panels), _PANELS_ABREAST)
     rows = -(-len(diagram.panels) // abreast) * len(kinds)
     with style.context(STYLE):
-        figure = Figure(figsize=(1.6 + 2.9 * abreast, 0.9 + 2.9 * rows))
+        figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + 2.9 * rows))
         grid = figure.subplots(rows, abreast, squeeze=False, sharex=True, sharey=True)
         for place, panel in enumerate(diagram.panels):
             block, column = divmod(place, abreast)
             for row, kind in enumerate(kinds, start=block * len(kinds)):
                 axes = grid[row, column]
                 if kind is None:
-                    draw_phases(axes, panel)
+                    draw_phases(axes, panel, diagram)
                 else:
-                    image = _draw_values(axes, shown[kind], place)
+                    mesh = _draw_values(axes, shown[kind], place, diagram)
                     if column == 0:
-                        figure.colorbar(image, ax=grid[row], label=kind, shrink=0.9)
+                        figure.colorbar(mesh, ax=grid[row], label=kind, shrink=0.9)
                 if column == 0 and diagram.rows:
                     axes.set_ylabel(axis_label(diagram.rows))
-            grid[block * len(kinds), column].set_title(panel_title(panel) or diagram.plan.name)
-            label_ticks(axes, diagram.columns, diagram.rows)
+            title = panel_title(panel) or diagram.plan.name
+            letter = panel_letter(place) if len(diagram.panels) > 1 else ""
+            grid[block * len(kinds), column].set_title(f"{letter}{title}")
+            label_ticks(axes, diagram)
             axes.set_xlabel(axis_label(diagram.columns))
         for axes in grid.flat:
-            axes.set_visible(bool(axes.images))
+            axes.set_visible(bool(axes.collections))
         figure.legend(handles=phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * abreast))
+        add_subtitle(figure, subtitle)
     return figure
+
+
+def panel_letter(place: int) -> str:
+    """What a panel is called in a text.
+
+    >>> panel_letter(0), panel_letter(27)
+    ('(a) ', '(ab) ')
+    """
+    letters = string.ascii_lowercase
+    return f"({(letters[place // 26 - 1] if place >= 26 else '') + letters[place % 26]}) "
+
+
+def add_subtitle(figure: Figure, words: str) -> None:
+    """A quiet line above all panels: the settings that they share."""
+    if words:
+        figure.suptitle(words, fontsize="small", color="0.35", fontweight="normal")
+
+
+_SIGNS = {"task.modulus": "p", "task.group": "group", "model.width": "N", "model.embed": "d", "training.steps": "steps"}
+
+
+def settings_line(plans: Sequence[Plan]) -> str:
+    """The sizes that all networks of some diagrams share, and how many there are of each.
+
+    >>> settings_line([Plan("wd", axes=(Axis.over("optimizer.weight_decay", (0, 5)),))])
+    'p = 97, N = 500, steps = 2000, one seed'
+    """
+    first = plans[0]
+    varied = {path for plan in plans for axis in plan.axes for path in axis.fields}
+    same = [
+        f"{sign} = {first.base.value_of(path)}"
+        for path, sign in _SIGNS.items()
+        if path not in varied and all(plan.base.has(path) for plan in plans)
+        if len({plan.base.value_of(path) for plan in plans}) == 1
+    ]
+    seeds = {plan.seed_count for plan in plans}
+    if SEED not in varied or len(seeds) == 1:
+        same.append("one seed" if seeds == {1} else f"{max(seeds)} seeds")
+    return ", ".join(same)
 
 
 def _accuracy_map(diagram: PhaseDiagram, kind: str) -> ValueMap:
@@ -79,14 +128,15 @@ def _accuracy_map(diagram: PhaseDiagram, kind: str) -> ValueMap:
     return ValueMap(np.array(cells, float))
 
 
-def _draw_values(axes: Axes, shown: ValueMap, panel: int) -> AxesImage:
+def _draw_values(axes: Axes, shown: ValueMap, panel: int, diagram: PhaseDiagram) -> QuadMesh:
     axes.grid(visible=False)
-    return axes.imshow(
-        shown.values[panel], vmin=shown.lowest, vmax=shown.highest, cmap="viridis", origin="lower", aspect="auto"
+    return axes.pcolormesh(
+        *_cell_edges(diagram), shown.values[panel], vmin=shown.lowest, vmax=shown.highest, cmap="viridis"
     )
 
 
 _MISSING = "#ffffff"
+_PALER = 0.3  # how much white is in the colour of a cell that was not run
 _OUTCOME_COLORS = {**{phase.value: phase.color for phase in Phase}, DIVERGED: BLACK}
 _FIELD_LABELS = {
     "task.data_fraction": "data fraction α",
@@ -96,18 +146,78 @@ _FIELD_LABELS = {
 }
 
 
-def draw_phases(axes: Axes, panel: Panel) -> None:
-    """Colours for outcomes, and marks for what needs a word: inferred, disagreeing, failed, missing."""
-    codes = np.array([[OUTCOMES.index(cell.outcome) if cell.outcome else -1 for cell in row] for row in panel.cells])
-    colors = ListedColormap([_MISSING, *(_OUTCOME_COLORS[outcome] for outcome in OUTCOMES)])
-    axes.imshow(codes, cmap=colors, vmin=-1.5, vmax=len(OUTCOMES) - 0.5, origin="lower", aspect="auto")
+def draw_phases(axes: Axes, panel: Panel, diagram: PhaseDiagram) -> None:
+    """A colour for each outcome, paler where it is inferred; lines between phases; marks for what needs a word."""
+    across, up = _cell_edges(diagram)
+    colors = np.array([[_color(cell) for cell in row] for row in panel.cells])  # [rows, columns, 3]
+    axes.pcolormesh(across, up, colors)
     axes.grid(visible=False)
-    cells = [(x, y, cell) for y, row in enumerate(panel.cells) for x, cell in enumerate(row)]
-    inferred = [Rectangle((x - 0.5, y - 0.5), 1, 1) for x, y, cell in cells if cell.source == "inferred"]
-    axes.add_collection(PatchCollection(inferred, facecolor="none", edgecolor="0.25", hatch="////", linewidth=0))
+    axes.add_collection(LineCollection(_borders(panel, across, up), colors="0.15", linewidths=0.9, capstyle="round"))
+    places = (axis_places(diagram.columns), axis_places(diagram.rows))
     for kind, applies in _MARKED.items():
-        places = [(x, y) for x, y, cell in cells if applies(cell)]
-        axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **_MARKS[kind])
+        marked = [
+            (places[0][x], places[1][y])
+            for y, row in enumerate(panel.cells)
+            for x, cell in enumerate(row)
+            if applies(cell)
+        ]
+        axes.plot(*zip(*marked, strict=True) if marked else ([], []), linestyle="", **_MARKS[kind])
+
+
+def _color(cell: Cell) -> tuple[float, float, float]:
+    red, green, blue = to_rgb(_OUTCOME_COLORS[cell.outcome] if cell.outcome else _MISSING)
+    white = _PALER if cell.source == "inferred" else 0.0
+    return (red + white * (1 - red), green + white * (1 - green), blue + white * (1 - blue))
+
+
+Point = tuple[float, float]
+
+
+def _borders(panel: Panel, across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]) -> list[tuple[Point, Point]]:
+    """The sides that two cells of different outcomes share."""
+    outcomes = [[cell.outcome for cell in row] for row in panel.cells]
+    upright = [
+        ((across[x], up[y]), (across[x], up[y + 1]))
+        for y, row in enumerate(outcomes)
+        for x, (left, right) in enumerate(pairwise(row), 1)
+        if left != right
+    ]
+    level = [
+        ((across[x], up[y]), (across[x + 1], up[y]))
+        for y, rows in enumerate(pairwise(outcomes), 1)
+        for x, (below, above) in enumerate(zip(*rows, strict=True))
+        if below != above
+    ]
+    return upright + level
+
+
+def axis_places(axis: Axis | None) -> list[float]:
+    """Where the values of an axis lie: where they are as numbers, if they grow; otherwise side by side.
+
+    >>> axis_places(Axis.over("task.corruption", (0, 0.2, 0.9))), axis_places(Axis.over("model.activation", ("relu",)))
+    ([0.0, 0.2, 0.9], [0.0])
+    """
+    values = [point[0] for point in axis.points] if axis and len(axis.fields) == 1 else []
+    numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) == len(values) and all(low < high for low, high in pairwise(numbers)) and numbers:
+        return numbers
+    return [float(place) for place in range(len(axis) if axis else 1)]
+
+
+def _cell_edges(diagram: PhaseDiagram) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    return _edges(axis_places(diagram.columns)), _edges(axis_places(diagram.rows))
+
+
+def _edges(places: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Where cells begin and end: half way between their neighbours; the outer ones are symmetric.
+
+    >>> _edges([0, 2, 3]).tolist()
+    [-1.0, 1.0, 2.5, 3.5]
+    """
+    if len(places) == 1:
+        return np.array([places[0] - 0.5, places[0] + 0.5])
+    middles = [(low + high) / 2 for low, high in pairwise(places)]
+    return np.array([2 * places[0] - middles[0], *middles, 2 * places[-1] - middles[-1]])
 
 
 _MARKED: dict[str, Callable[[Cell], bool]] = {
@@ -123,31 +233,40 @@ _MARKS: dict[str, dict[str, Any]] = {
 
 
 def phase_handles(*diagrams: PhaseDiagram) -> list[Artist]:
-    """The phases in the paper's order, then what else occurs."""
+    """The phases that occur, in the paper's order, then what else does."""
     cells = [cell for diagram in diagrams for cell in diagram.all_cells()]
-    handles: list[Artist] = [Patch(color=phase.color, label=phase.label) for phase in Phase]
-    if any(cell.outcome == DIVERGED for cell in cells):
+    found = {cell.outcome for cell in cells}
+    handles: list[Artist] = [Patch(color=phase.color, label=phase.label) for phase in Phase if phase.value in found]
+    if DIVERGED in found:
         handles.append(Patch(color=_OUTCOME_COLORS[DIVERGED], label="Diverged"))
     if any(cell.source == "inferred" for cell in cells):
-        handles.append(Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0, label="inferred, not run"))
+        handles.append(Patch(facecolor="0.85", edgecolor="none", label="paler: inferred, not run"))
     for kind, applies in _MARKED.items():
         if any(map(applies, cells)):
             handles.append(Line2D([], [], linestyle="", label=kind, **_MARKS[kind]))
     return handles
 
 
-def label_ticks(axes: Axes, columns: Axis, rows: Axis | None) -> None:
-    """The values of the two axes of a diagram."""
-    axes.set_xticks(*_ticks(columns))
+def label_ticks(axes: Axes, diagram: PhaseDiagram) -> None:
+    """The values of the two axes of a diagram: round numbers where they are numbers, all of them where they are few."""
     axes.tick_params(labelbottom=True)  # also where another row of panels is below
-    axes.set_yticks(*_ticks(rows) if rows else ([], []))
+    for axis, ticks in ((diagram.columns, axes.set_xticks), (diagram.rows, axes.set_yticks)):
+        if axis is None:
+            ticks([])
+        elif len(axis) <= _FEW_VALUES or axis_places(axis) == list(range(len(axis))):
+            ticks(*_own_ticks(axis))
+        else:
+            low, high = axis_places(axis)[0], axis_places(axis)[-1]
+            ticks([tick for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high])
 
 
-def _ticks(axis: Axis) -> tuple[list[int], list[str]]:
-    """At most five labels: the ends, and evenly spaced ones between."""
-    count = min(len(axis), 5)
-    places = sorted({round(i * (len(axis) - 1) / max(count - 1, 1)) for i in range(count)})
-    return places, [", ".join(shown_value(path, value) for path, value in axis.at(i).items()) for i in places]
+def _own_ticks(axis: Axis) -> tuple[list[float], list[str]]:
+    """At most six labels: the ends, and evenly spaced ones between."""
+    count = min(len(axis), _FEW_VALUES)
+    chosen = sorted({round(i * (len(axis) - 1) / max(count - 1, 1)) for i in range(count)})
+    places = axis_places(axis)
+    labels = [", ".join(shown_value(path, value) for path, value in axis.at(i).items()) for i in chosen]
+    return [places[i] for i in chosen], labels
 
 
 def shown_value(path: str, value: object, digits: str = "g") -> str:

@@ -110,7 +110,7 @@ class PhaseDiagram:
         """For each cell: its fields, what it shows, the probability of each phase with its interval, and its runs."""
         shown = (axis for axis in self.plan.axes if axis.fields != (SEED,) or axis is self.columns)
         columns: dict[str, list[object]] = {path: [] for axis in shown for path in axis.fields}
-        for name in _CELL_COLUMNS:
+        for name in CELL_COLUMNS:
             columns[name] = []
         for panel in self.panels:
             for row, cells in enumerate(panel.cells):
@@ -123,7 +123,7 @@ class PhaseDiagram:
     def to_columns(self) -> dict[str, Sequence[object]]:
         """The table for text files: what was measured to six digits, and empty where there is nothing."""
         return {
-            name: [_text(value) for value in values] if name in _CELL_COLUMNS else values
+            name: [_text(value) for value in values] if name in CELL_COLUMNS else values
             for name, values in self.table().items()
         }
 
@@ -161,7 +161,7 @@ class PhaseDiagram:
         return optional_module("xarray").Dataset(variables, coordinates, {"sweep": self.plan.name})
 
 
-_CELL_COLUMNS = (
+CELL_COLUMNS = (
     *("source", "outcome", "runs", "train_accuracy", "test_accuracy", "failed", "missing"),
     *(f"{outcome}{bound}" for outcome in OUTCOMES for bound in ("", "_low", "_high")),
     "run_ids",
@@ -175,7 +175,7 @@ def _cell_columns(cell: Cell) -> dict[str, object]:
         *chances,
         " ".join(cell.run_ids),
     )
-    return dict(zip(_CELL_COLUMNS, values, strict=True))
+    return dict(zip(CELL_COLUMNS, values, strict=True))
 
 
 def _dimension(axis: Axis) -> str:
@@ -223,7 +223,7 @@ def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> Phas
     axes = diagram_axes(plan)
     shown = _with_inferred(plan, cells) if refined else _codes(cells)
     rows = plan.axes[axes.rows] if axes.rows is not None else None
-    return PhaseDiagram(plan, plan.axes[axes.columns], rows, _panels(plan, axes, _counted(plan, axes, cells, shown)))
+    return PhaseDiagram(plan, plan.axes[axes.columns], rows, panels_of(plan, axes, _counted(plan, axes, cells, shown)))
 
 
 def _codes(cells: Sequence[CellOutcome]) -> npt.NDArray[np.int64]:
@@ -283,7 +283,7 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _panels(plan: Plan, axes: "DiagramAxes", cells: Sequence[Cell]) -> list[Panel]:
+def panels_of(plan: Plan, axes: "DiagramAxes", cells: Sequence[Cell]) -> list[Panel]:
     """The cells, panel after panel and row after row."""
     width, height = axes.size
     panels = []

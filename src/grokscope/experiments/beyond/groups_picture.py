@@ -29,8 +29,8 @@ def draw_groups(
         for row, (name, diagram) in zip(grid[:-1], diagrams.items(), strict=True):
             for axes, panel in zip(row, diagram.panels, strict=False):
                 axes.set_visible(True)
-                draw_phases(axes, panel)
-                label_ticks(axes, diagram.columns, diagram.rows)
+                draw_phases(axes, panel, diagram)
+                label_ticks(axes, diagram)
                 axes.set_title(f"{name}, {panel_title(panel)}", fontsize="small")
                 axes.set_xlabel(axis_label(diagram.columns))
             if diagram.rows:

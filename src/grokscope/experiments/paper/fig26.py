@@ -2,6 +2,7 @@
 
 from grokscope.experiments import tables
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.diagrams import subtitle_of
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay, with_dropout
@@ -38,7 +39,7 @@ def draw(evidence: Evidence) -> Drawing:
     """Weight decay above, dropout below."""
     decay, dropout = evidence.diagram(WEIGHT_DECAY), evidence.diagram(DROPOUT)
     data = tables.stacked(fig26a=decay.to_columns(), fig26b=dropout.to_columns())
-    return Drawing(draw_phase_diagrams([decay, dropout]), data)
+    return Drawing(draw_phase_diagrams([decay, dropout], subtitle=subtitle_of(evidence, WEIGHT_DECAY, DROPOUT)), data)
 
 
 _SEEN = "The panels, and the bounds for weight decay, were set after a trial of 30 cells with p = 47."
