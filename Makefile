@@ -43,6 +43,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.explorer
 	$(BIN)/python -m benchmarks.mnist
+	$(BIN)/python -m benchmarks.startup
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev

@@ -41,6 +41,7 @@ LEVELS = {
     "experiments": 12,
     "sweeping": 13,
     "explorer": 14,
+    "public": 14,
     "cli": 15,
     "__main__": 16,
 }
