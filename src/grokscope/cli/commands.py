@@ -38,6 +38,7 @@ COMMANDS = {
     "reproduce": "Make all figures, then check all claims: the whole paper from one command. The exit status is 1 if "
     "runs failed.",
     "download": "Download MNIST (12 MB) as compressed IDX files, and check them.",
+    "doctor": "Look at this installation: engine, packages, store, machine and speed.",
     "demo": "Train the three networks of Figure 1 at full scale and draw them.",
 }
 # Commands in a module of another name.
