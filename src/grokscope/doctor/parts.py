@@ -35,13 +35,14 @@ class Requirement(NamedTuple):
 
     @classmethod
     def parse(cls, line: str) -> "Requirement | None":
-        """Read a line such as `plotly>=6; extra == "explore"`. The lines of grokscope have no other form.
+        """Read a line of a package's metadata. What it says of systems and of newest versions is left aside.
 
-        >>> Requirement.parse('plotly>=6; extra == "explore"')
+        >>> Requirement.parse('plotly[express]<8,>=6; extra == "explore"')
         Requirement(package='plotly', least='6', extra='explore')
         """
-        found = re.fullmatch(r"([\w.-]+)(?:>=([\w.]+))?(?:\s*;\s*extra == ['\"]([\w-]+)['\"])?", line.strip())
-        return cls(found[1], found[2] or "0", found[3] or "") if found else None
+        name = re.match(r"[\w.-]+", line)
+        least, extra = re.search(r">=\s*([\w.]+)", line.split(";")[0]), re.search(r"extra == ['\"]([\w-]+)", line)
+        return cls(name[0], least[1] if least else "0", extra[1] if extra else "") if name else None
 
     def __str__(self) -> str:
         return f"{self.package}>={self.least}"
