@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify sanitize bench gallery lint types clean help
+.PHONY: demo test verify sanitize bench dist test-dist smoke gallery lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
@@ -11,6 +11,9 @@ help:
 	@echo "make bench    speed: grokscope against eager PyTorch, JAX and the machine's limit"
 	@echo "make sanitize the kernel's tests under the address and undefined-behaviour sanitizers"
 	@echo "make gallery  draw docs/gallery and docs/claims.md from the runs in STORE (default grokscope-runs); SEEDS=1 takes networks with one seed too"
+	@echo "make dist     build the sdist and the wheel in dist/ (Linux)"
+	@echo "make test-dist install what make dist builds into empty environments, and train with it"
+	@echo "make smoke    look at this installation, and train a small network"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -43,6 +46,25 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.explorer
 	$(BIN)/python -m benchmarks.mnist
+	$(BIN)/python -m benchmarks.startup
+
+# An sdist, and a wheel with the kernel that is built from it. auditwheel finds the oldest Linux that the wheel runs on
+# and names it in the file; it refuses a wheel without a kernel.
+dist: .venv/installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist/built .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/built/*.whl
+	mv dist/built/*.tar.gz dist/
+	rm -r dist/built
+
+# The packages as users get them: in empty environments, outside this directory, with other Pythons, without a compiler.
+test-dist: .venv/installed-dev
+	$(BIN)/python -m pytest -q -m verify tests/integration/test_packages.py
+
+# The least that an installation must do, with the kernel or without: CC=false CXX=false make smoke
+smoke: .venv/installed
+	$(BIN)/grokscope doctor --no-speed
+	$(BIN)/grokscope train --modulus 11 --width 24 --steps 30 --force --store build/smoke
 
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev
@@ -72,4 +94,4 @@ SOURCES := pyproject.toml constraints.txt setup.py $(wildcard native/*)
 	@touch .venv/installed $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build src/*.egg-info
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist src/*.egg-info

@@ -1,6 +1,7 @@
 """The compiled kernel: whether it is there, and which of its instruction levels runs."""
 
 import os
+import platform
 from types import ModuleType
 
 from grokscope.errors import EngineError, did_you_mean
@@ -28,3 +29,8 @@ def instruction_level() -> str:
             f"{did_you_mean(chosen, levels)}"
         )
     return chosen
+
+
+def compiled_levels() -> list[str]:
+    """The instruction levels that a kernel for this kind of processor is compiled for, the fastest last."""
+    return ["plain", "avx2", "avx512"] if platform.machine().lower() in ("x86_64", "amd64") else ["plain"]

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 from tests.integration.processes import grokscope
 
 from grokscope import GrokscopeError, RunSpec, Store, initial_weights, measure_logits, neuron_waves, run
-from grokscope.cli import app
+from grokscope.cli.commands import loaded
 from grokscope.cli.logits import logits
 from grokscope.cli.spectrum import spectrum
 from grokscope.measure import logits_of, output_waves
@@ -202,10 +201,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "spectra.md").read_text(encoding="u
 def test_flags_and_columns_named_in_the_page_exist(
     tiny: RunSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commands: Any = typer.main.get_command(app)
-    known = {
-        flag for name in ("train", "spectrum", "logits") for p in commands.commands[name].params for flag in p.opts
-    }
+    known = {flag for name in ("train", "spectrum", "logits") for p in loaded(name).params for flag in p.opts}
     assert set(re.findall(r"--[a-z][a-z-]+", PAGE)) <= known
     result = run(tiny)
     Store(tmp_path).save(result, weights=True)

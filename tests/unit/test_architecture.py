@@ -38,9 +38,11 @@ LEVELS = {
     "labels": 10,
     "plots": 11,
     "cluster": 11,
+    "doctor": 11,
     "experiments": 12,
     "sweeping": 13,
     "explorer": 14,
+    "public": 14,
     "cli": 15,
     "__main__": 16,
 }

@@ -11,59 +11,19 @@ from typing import Annotated
 import typer
 
 import grokscope
-from grokscope.cli.ablate import ablate
-from grokscope.cli.audit import audit
-from grokscope.cli.claims import claims
-from grokscope.cli.demo import demo
-from grokscope.cli.download import download
-from grokscope.cli.dynamics import dynamics
-from grokscope.cli.explore import explore, report
-from grokscope.cli.figure import figure, figures, reproduce
-from grokscope.cli.logits import logits
-from grokscope.cli.options import help_without_command
-from grokscope.cli.phase_diagram import phase_diagram
-from grokscope.cli.prune import prune
-from grokscope.cli.runs import runs
-from grokscope.cli.show import show
-from grokscope.cli.spectrum import spectrum
-from grokscope.cli.status import status
-from grokscope.cli.store import store
-from grokscope.cli.sweep import sweep
-from grokscope.cli.sweeps import sweeps
-from grokscope.cli.train import train
+from grokscope.cli.commands import Commands, help_without_command
 from grokscope.errors import FailedRunsError, GrokscopeError, SpecError, in_one_line
 from grokscope.extension import explained, place_in_own_code
 
 app = typer.Typer(
     name="grokscope",
+    cls=Commands,
     help="Train networks on corrupted modular arithmetic, measure them, and name the phase.",
     epilog="Example: grokscope train --weight-decay 5",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command()(train)
-app.command()(show)
-app.add_typer(runs, name="runs")
-app.add_typer(store, name="store")
-app.command()(sweep)
-app.add_typer(sweeps, name="sweeps")
-app.command()(status)
-app.command()(phase_diagram)
-app.command()(explore)
-app.command()(report)
-app.command()(prune)
-app.command()(spectrum)
-app.command()(logits)
-app.command()(dynamics)
-app.command()(ablate)
-app.command()(audit)
-app.command()(figure)
-app.add_typer(figures, name="figures")
-app.command()(claims)
-app.command()(reproduce)
-app.command()(download)
-app.command()(demo)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.commands import help_without_command
 from grokscope.images import DATA_DIRECTORY
 from grokscope.store import DEFAULT_STORE, store_flag
 from grokscope.sweeps.notes import note
@@ -91,9 +92,3 @@ __all__ = [
     "note",
     "store_flag",
 ]
-
-
-def help_without_command(context: typer.Context) -> None:
-    """Print what the commands are if none was given."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
