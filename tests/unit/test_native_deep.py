@@ -8,6 +8,7 @@ from tests.unit.test_native_engine import OPTIMIZERS, trained_a_little, trainer,
 from grokscope import EngineError, RunSpec, make_dataset, run
 from grokscope.engines import initial_state, resolve_engine
 from grokscope.engines.native_engine import NativeEngine
+from grokscope.engines.state import TrainingState
 from grokscope.engines.torch_engine import TorchEngine
 
 # Weights that keep the size of what goes through a deep network with relu.
@@ -16,9 +17,9 @@ DEEP = RunSpec().updated(
 )
 
 
-def check_gradient_and_step(spec: RunSpec) -> None:
+def check_gradient_and_step(spec: RunSpec, state: TrainingState | None = None) -> None:
     """The gradient is autograd's in double precision to 1e-5, and the step is the formula's for that gradient."""
-    state = trained_a_little(spec)
+    state = state or trained_a_little(spec)
     engine = NativeEngine(spec, make_dataset(spec.task), state)
     loss, gradient = engine.gradient()
     expected_loss, expected = plain_gradient(spec, state)

@@ -148,11 +148,12 @@ class MLP(Network):
             return f"it has no model.norm = {self.norm!r} in networks of more than two layers"
         if self.activation not in ("quadratic", "relu"):
             return f"it has no model.activation = {self.activation!r}"
-        if not task.named_by_pairs:
-            return (
-                f"it reads pairs (m, n) of p tokens, named m·p + n, with p labels; {task.describe()} has other examples"
-            )
-        return {"width": self.width, "depth": self.depth, "activation": self.activation, "norm": self.norm}
+        return self.why_not_named_by_pairs(task) or {
+            "width": self.width,
+            "depth": self.depth,
+            "activation": self.activation,
+            "norm": self.norm,
+        }
 
     def activation_count(self, task: Task) -> int:
         """What a step keeps of every hidden layer."""
