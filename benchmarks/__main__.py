@@ -186,7 +186,16 @@ VARIANTS: dict[str, Variant] = {
     "transformer-dropout": Variant("Transformer, dropout .05", 3, TRANSFORMER | {"model.dropout": 0.05}, 0.75),
     "transformer-layer-norm": Variant("Transformer, LayerNorm", 3, TRANSFORMER | {"model.norm": "layer"}, 0.75),
     "transformer-gelu": Variant("Transformer, GELU", 3, TRANSFORMER | {"model.activation": "gelu"}, 0.75),
-    "three-layers": Variant("3-layer ReLU MLP, N = 500", 1.5, DEEP | {"model.activation": "relu"}, 0.8),
+    "three-layers": Variant("3-layer ReLU MLP, N = 500", 1.5, DEEP, 0.8),
+    **{
+        f"three-layers-{norm}-norm": Variant(
+            f"3-layer ReLU MLP, mini-batch 64, norm {norm}", 5, DEEP | {"model.norm": norm, "training.batch_size": 64}
+        )
+        for norm in ("batch", "layer")
+    },
+    "three-layers-gelu": Variant(
+        "3-layer GELU MLP, mini-batch 64", 5, DEEP | {"model.activation": "gelu", "training.batch_size": 64}
+    ),
 }
 CASES: dict[str, Callable[[], Row]] = {
     "default": default_run,

@@ -35,10 +35,12 @@ public:
           output_layer_(config_, weights_.w(), gradients_.w()),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
-        if (config.norm == Norm::layer) layer_norm_.emplace(config_, weights_, gradients_);
-        if (config.norm == Norm::batch)
-            batch_norm_.emplace(config_, weights_, gradients_, running_mean_, running_variance_);
         if (complement_) full_grid_.emplace(config_, weights_, gradients_, output_layer_.transposed_w());
+        if (config.norm == Norm::none) return;
+        const NormArrays norm{weights_.scale(), weights_.shift(), gradients_.scale(), gradients_.shift()};
+        if (config.norm == Norm::layer) layer_norm_.emplace(config.width, norm);
+        if (config.norm == Norm::batch)
+            batch_norm_.emplace(config.width, norm, running_mean_, running_variance_, BLOCK_ROWS);
     }
 
     bool uses_complement() const override { return complement_.has_value(); }

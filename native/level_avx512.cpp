@@ -15,7 +15,7 @@
 
 #include "peak.hpp"
 #include "prefixes.hpp"
-#include "transformer.hpp"
+#include "trainers.hpp"
 
 namespace grokscope {
 

@@ -17,4 +17,4 @@
 #include <vector>
 
 #include "trainer.hpp"
-#include "transformer_arrays.hpp"
+#include "layout.hpp"

@@ -2,7 +2,7 @@
 // by itself.
 #include "peak.hpp"
 #include "prefixes.hpp"
-#include "transformer.hpp"
+#include "trainers.hpp"
 
 namespace grokscope {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "part.hpp"
-#include "transformer_arrays.hpp"
+#include "layout.hpp"
 
 namespace grokscope::LEVEL {
 

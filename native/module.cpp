@@ -12,7 +12,7 @@
 
 #include "arguments.hpp"
 #include "trainer.hpp"
-#include "transformer_arrays.hpp"
+#include "layout.hpp"
 
 using namespace grokscope;
 
@@ -22,7 +22,8 @@ std::vector<std::string> available_levels() {
     std::vector<std::string> levels{"plain"};
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels.push_back("avx2");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        levels.insert(levels.end(), {"split", "avx2"});  // split is for tests
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl"))
         levels.push_back("avx512");
@@ -67,7 +68,6 @@ Config to_config(Fields& fields) {
     const bool transformer =
         choice<bool>("network", fields.take_or("network", py::str("mlp")), {{"mlp", false}, {"transformer", true}});
     config.width = whole_number("width", fields.take("width"), 1, transformer ? MAX_EMBED : MAX_WIDTH);
-    std::map<std::string, Activation> activations{{"quadratic", Activation::quadratic}, {"relu", Activation::relu}};
     if (transformer) {
         config.layers = whole_number("layers", fields.take("layers"), 1, MAX_LAYERS);
         config.heads = whole_number("heads", fields.take("heads"), 1, config.width);
@@ -77,11 +77,12 @@ Config to_config(Fields& fields) {
         config.decay_embeddings = truth("decay_embeddings", fields.take("decay_embeddings"));
         config.score_divisor = positive_number("score_divisor", fields.take("score_divisor"));
         config.logit_divisor = positive_number("logit_divisor", fields.take("logit_divisor"));
-        activations["gelu"] = Activation::gelu;
     } else {
         config.depth = whole_number("depth", fields.take("depth"), 2, MAX_DEPTH);
     }
-    config.activation = choice("activation", fields.take("activation"), activations);
+    config.activation = choice<Activation>(
+        "activation", fields.take("activation"),
+        {{"quadratic", Activation::quadratic}, {"relu", Activation::relu}, {"gelu", Activation::gelu}});
     config.loss = choice("loss", fields.take("loss"), LOSSES);
     config.norm = choice<Norm>("norm", fields.take("norm"),
                                {{"none", Norm::none}, {"batch", Norm::batch}, {"layer", Norm::layer}});
@@ -103,8 +104,6 @@ Config to_config(Fields& fields) {
     config.momentum = share("momentum", fields.take("momentum"));
     config.seed = seed_number("seed", fields.take("seed"));
     if (transformer && config.norm == Norm::batch) throw std::invalid_argument("a Transformer has no BatchNorm");
-    if (config.depth > 2 && config.norm != Norm::none)
-        throw std::invalid_argument("this kernel has no norms in networks of more than two layers");
     return config;
 }
 
@@ -118,11 +117,12 @@ public:
             throw std::invalid_argument("BatchNorm needs at least 2 examples in a batch");
         // Most of what it takes: weights, their gradient and two moments. Refused before any of it is made.
         if (config.layers > 0)
-            bytes_for({4, TransformerPlaces(config, 1).size}, sizeof(float));
+            bytes_for({4, TransformerPlaces(config, 1).size()}, sizeof(float));
         else
             bytes_for({4, 3 * config.modulus + (config.depth - 2) * config.width, config.width}, sizeof(float));
         trainer_ = level == "avx512" ? make_trainer_avx512(config, examples)
                    : level == "avx2" ? make_trainer_avx2(config, examples)
+                   : level == "split" ? make_trainer_split(config, examples)
                                      : make_trainer_plain(config, examples);
     }
 
@@ -311,6 +311,7 @@ py::tuple evaluate_prefixes(py::handle level_, py::handle hidden_, py::handle ou
         const py::gil_scoped_release release;
         level == "avx512" ? evaluate_prefixes_avx512(task)
         : level == "avx2" ? evaluate_prefixes_avx2(task)
+        : level == "split" ? evaluate_prefixes_split(task)
                           : evaluate_prefixes_plain(task);
     }
     return py::make_tuple(predictions, losses);
@@ -323,6 +324,7 @@ double fma_peak(py::handle level_, py::handle seconds_) {
     const py::gil_scoped_release release;
     return level == "avx512" ? fma_peak_avx512(seconds)
            : level == "avx2" ? fma_peak_avx2(seconds)
+           : level == "split" ? fma_peak_split(seconds)
                              : fma_peak_plain(seconds);
 }
 

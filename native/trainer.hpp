@@ -207,6 +207,7 @@ protected:
 
 // Multiply-adds per second that one core can do in registers, in 1e9 operations of floats (two for each multiply-add).
 double fma_peak_plain(double seconds);
+double fma_peak_split(double seconds);
 double fma_peak_avx2(double seconds);
 double fma_peak_avx512(double seconds);
 
@@ -222,11 +223,13 @@ struct PrefixTask {
     float* losses;          // [N + 1, rows]
 };
 void evaluate_prefixes_plain(const PrefixTask& task);
+void evaluate_prefixes_split(const PrefixTask& task);
 void evaluate_prefixes_avx2(const PrefixTask& task);
 void evaluate_prefixes_avx512(const PrefixTask& task);
 
 // One for each level of instructions; null if it was not compiled for this architecture.
 std::unique_ptr<Trainer> make_trainer_plain(const Config&, const Examples& training);
+std::unique_ptr<Trainer> make_trainer_split(const Config&, const Examples& training);
 std::unique_ptr<Trainer> make_trainer_avx2(const Config&, const Examples& training);
 std::unique_ptr<Trainer> make_trainer_avx512(const Config&, const Examples& training);
 

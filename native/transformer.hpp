@@ -7,17 +7,16 @@
 #pragma once
 
 #include "batches.hpp"
-#include "kernel.hpp"
 #include "optimiser.hpp"
 #include "output_layer.hpp"
 #include "transformer_layer.hpp"
 
 namespace grokscope::LEVEL {
 
-class TransformerTrainer final : public TransformerTrainerBase {
+class TransformerTrainer final : public LayoutTrainer<TransformerPlaces> {
 public:
     TransformerTrainer(const Config& config, const Examples& training)
-        : TransformerTrainerBase(config, PANEL),
+        : LayoutTrainer(config, PANEL),
           width_(whole_panels(config.width)),
           block_(config.layers > 1 ? BLOCK_ROWS / 2 : BLOCK_ROWS),
           batches_(config_, training),
@@ -43,7 +42,7 @@ public:
             losses[i] = compute_gradient();
             step++;
             update(0, places_.embeddings, config_.decay_embeddings ? config_.weight_decay : 0);
-            update(places_.embeddings, places_.size, config_.weight_decay);
+            update(places_.embeddings, places_.size(), config_.weight_decay);
         }
     }
 
@@ -185,10 +184,5 @@ private:
     Rows normed_, dstream_;            // the gradient of the stream, on its way back
     std::vector<int32_t> own_rows_;  // 0, 1, …: of layers whose rows are pairs
 };
-
-static std::unique_ptr<Trainer> make_trainer(const Config& config, const Examples& training) {
-    if (config.layers > 0) return std::make_unique<TransformerTrainer>(config, training);
-    return std::make_unique<LevelTrainer>(config, training);
-}
 
 }  // namespace grokscope::LEVEL

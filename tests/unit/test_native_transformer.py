@@ -52,10 +52,13 @@ def test_gradient_and_step(
     check_gradient_and_step(spec, state)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("scaling", ["d", "sqrt-d"])
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("heads", [1, 3, 8, 24])
+@pytest.mark.parametrize(
+    ("heads", "tied", "scaling", "optimizer"),
+    [
+        (1, False, "d", "adam"), (1, True, "sqrt-d", "adamw"), (3, False, "sqrt-d", "sgd"), (3, True, "d", "adam"),
+        (8, False, "d", "sgd"), (8, True, "sqrt-d", "adam"), (24, False, "sqrt-d", "adamw"), (24, True, "d", "sgd"),
+    ],
+)  # fmt: skip
 def test_heads_ties_and_scalings(level: str, heads: int, tied: bool, scaling: str, optimizer: str) -> None:
     fields = {"model.heads": heads, "model.tie_weights": tied, "model.scaling": scaling}
     check_gradient_and_step(SMALL.updated(fields | OPTIMIZERS[optimizer]))
@@ -198,7 +201,7 @@ def transformer_fields(**changed: Any) -> dict[str, Any]:
     level=st.sampled_from(LEVELS),
     norm=st.sampled_from(["none", "layer"]),
 )
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_gradient_at_any_shape(
     p: int, heads: int, size: int, layers: int, alpha: float, seed: int, level: str, norm: str
 ) -> None:
@@ -209,7 +212,7 @@ def test_gradient_at_any_shape(
             "model.embed": heads * size,
             "model.heads": heads,
             "model.layers": layers,
-            "model.norm": norm if heads * size > 3 else "none",  # of two numbers LayerNorm keeps no more than signs
+            "model.norm": norm if heads * size > 11 else "none",  # of a few numbers, LayerNorm blows up rounding
             "model.activation": "gelu",  # smooth: at a kink of relu, rounding decides the gradient
             "training.seed": seed,
         }
@@ -247,7 +250,7 @@ def test_gradient_at_any_shape(
         }
     ),
 )
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_training_at_any_shape_stays_in_bounds(
     p: int, heads: int, size: int, count: int, seed: int, level: str, batch: int, fields: dict[str, Any]
 ) -> None:
