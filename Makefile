@@ -41,6 +41,7 @@ sanitize: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.stacked
 	$(BIN)/python -m benchmarks.sweeps
 	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.pruning

@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.operations import operations
 from benchmarks.programs import Program
 from grokscope import RunSpec
 from grokscope.engines.native_engine import instruction_level
@@ -86,8 +87,7 @@ def compare(
     median = {name: statistics.median(values) for name, values in samples.items()}
     row = Row(work, median["grokscope"], median["eager"], median.get("jax"), samples=samples)
     if peak:
-        batch = spec.training.batch_size or spec.task.training_size
-        useful = 6 * batch * spec.model.width * spec.task.modulus / 1e9
+        useful = operations(spec) / 1e9
         ratios = [native * useful / limit for native, limit in zip(samples["grokscope"], samples["peak"], strict=True)]
         row.of_peak = statistics.median(ratios)
     return row
@@ -132,11 +132,25 @@ def whole_run(decay: float) -> Row:
     return row
 
 
-def variant(work: str, target: float, fields: dict[str, object]) -> Row:
-    """Another kind of run."""
-    row = compare(work, RunSpec().updated(fields))
-    row.target_eager = target
-    return row
+@dataclass
+class Variant:
+    """Another kind of run, and what was aimed at."""
+
+    work: str
+    target_eager: float
+    fields: dict[str, object]
+    target_peak: float | None = None
+
+    @property
+    def spec(self) -> RunSpec:
+        """The run."""
+        return RunSpec().updated(self.fields)
+
+    def measured(self) -> Row:
+        """Against the others."""
+        row = compare(self.work, self.spec, peak=self.target_peak is not None)
+        row.target_eager, row.target_peak = self.target_eager, self.target_peak
+        return row
 
 
 def memory() -> Row:
@@ -147,26 +161,46 @@ def memory() -> Row:
     return row
 
 
-CASES: dict[str, Callable[[], Row]] = {
-    "default": default_run,
-    "figure-3": figure_3,
-    "relu": partial(variant, "ReLU", 4, {"model.activation": "relu"}),
-    "cross-entropy": partial(variant, "cross-entropy", 4, {"training.loss": "cross-entropy"}),
-    "width-5000": partial(variant, "N = 5000", 4, {"model.width": 5000}),
-    "dropout": partial(variant, "dropout .3", 3, {"model.dropout": 0.3}),
+TRANSFORMER: dict[str, object] = {"model.kind": "transformer", "model.scaling": "sqrt-d"}  # d = 128, 4 heads
+DEEP: dict[str, object] = {"model.depth": 3, "model.parameterization": "standard"}
+
+VARIANTS: dict[str, Variant] = {
+    "relu": Variant("ReLU", 4, {"model.activation": "relu"}),
+    "cross-entropy": Variant("cross-entropy", 4, {"training.loss": "cross-entropy"}),
+    "width-5000": Variant("N = 5000", 4, {"model.width": 5000}),
+    "dropout": Variant("dropout .3", 3, {"model.dropout": 0.3}),
     **{
-        f"batch-{size}-{norm}": partial(
-            variant, f"mini-batch {size}, norm {norm}", 3, {"training.batch_size": size, "model.norm": norm}
+        f"batch-{size}-{norm}": Variant(
+            f"mini-batch {size}, norm {norm}", 3, {"training.batch_size": size, "model.norm": norm}
         )
         for size in (64, 8)
         for norm in ("none", "batch", "layer")
     },
-    "transformer": partial(
-        variant, "Transformer: 1 layer, d = 128, 4 heads", 2.5, {"model.kind": "transformer", "model.scaling": "sqrt-d"}
+    "transformer": Variant("Transformer: 1 layer, d = 128, 4 heads", 4.5, TRANSFORMER, 0.75),
+    "transformer-cross-entropy": Variant(
+        "Transformer, cross-entropy", 4.5, TRANSFORMER | {"training.loss": "cross-entropy"}, 0.75
     ),
-    "three-layers": partial(
-        variant, "3-layer ReLU MLP, N = 500", 1.5, {"model.depth": 3, "model.parameterization": "standard"}
+    "transformer-two-layers": Variant("Transformer, 2 layers", 3, TRANSFORMER | {"model.layers": 2}, 0.75),
+    "transformer-eight-heads": Variant("Transformer, 8 heads", 3, TRANSFORMER | {"model.heads": 8}, 0.75),
+    "transformer-tied": Variant("Transformer, tied", 3, TRANSFORMER | {"model.tie_weights": True}, 0.75),
+    "transformer-dropout": Variant("Transformer, dropout .05", 3, TRANSFORMER | {"model.dropout": 0.05}, 0.75),
+    "transformer-layer-norm": Variant("Transformer, LayerNorm", 3, TRANSFORMER | {"model.norm": "layer"}, 0.75),
+    "transformer-gelu": Variant("Transformer, GELU", 3, TRANSFORMER | {"model.activation": "gelu"}, 0.75),
+    "three-layers": Variant("3-layer ReLU MLP, N = 500", 1.5, DEEP, 0.8),
+    **{
+        f"three-layers-{norm}-norm": Variant(
+            f"3-layer ReLU MLP, mini-batch 64, norm {norm}", 5, DEEP | {"model.norm": norm, "training.batch_size": 64}
+        )
+        for norm in ("batch", "layer")
+    },
+    "three-layers-gelu": Variant(
+        "3-layer GELU MLP, mini-batch 64", 5, DEEP | {"model.activation": "gelu", "training.batch_size": 64}
     ),
+}
+CASES: dict[str, Callable[[], Row]] = {
+    "default": default_run,
+    "figure-3": figure_3,
+    **{name: variant.measured for name, variant in VARIANTS.items()},
     "memory": memory,
     "wd-15": partial(whole_run, 15.0),
     "wd-20": partial(whole_run, 20.0),

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from grokscope import RunSpec, initial_weights, make_dataset
 
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"quadratic": torch.square, "relu": F.relu, "gelu": F.gelu}
+
 
 class Network(nn.Module):
     """The paper's network with one-hot inputs, or a deeper one."""
@@ -28,7 +30,7 @@ class Network(nn.Module):
             "layer": lambda: nn.LayerNorm(width),
         }
         self.norms = nn.ModuleList(norms[spec.model.norm]() for _ in matrices)
-        self.activation = F.relu if spec.model.activation == "relu" else torch.square
+        self.activation = ACTIVATIONS[spec.model.activation]
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits [B, p] of one-hot pairs [B, 2p]."""
@@ -53,7 +55,13 @@ class Transformer(nn.Module):
             nn.ModuleDict({name: _linear(weights[f"{name}{layer}"]) for name in names})
             for layer in range(1, spec.model.layers + 1)
         )
-        self.unembedding = _linear(weights["unembedding"])
+        self.unembedding = _linear(weights.get("unembedding", weights["embedding"]))
+        if spec.model.tie_weights:
+            self.unembedding.weight = self.embedding.weight
+        norm = nn.LayerNorm if spec.model.norm == "layer" else nn.Identity
+        self.norms = nn.ModuleList(norm(spec.model.embed) for _ in range(2 * spec.model.layers + 1))
+        self.dropout = nn.Dropout(spec.model.dropout)
+        self.activation = ACTIVATIONS[spec.model.activation]
         self.heads, self.embed = spec.model.heads, spec.model.embed
         self.power = 1 if spec.model.scaling == "d" else 0.5
 
@@ -61,15 +69,17 @@ class Transformer(nn.Module):
         """Logits [B, p] of pairs [B, 2]."""
         x = self.embedding(pairs) + self.positions  # [B, 2, d]
         head = self.embed // self.heads
-        for layer in self.layers:
+        for number, layer in enumerate(self.layers):
             assert isinstance(layer, nn.ModuleDict)
+            y = self.norms[2 * number](x)
             q, k, v = (
-                layer[name](x).unflatten(-1, (self.heads, head)).transpose(1, 2) for name in ("query", "key", "value")
+                layer[name](y).unflatten(-1, (self.heads, head)).transpose(1, 2) for name in ("query", "key", "value")
             )  # [B, H, 2, d/H]
             attention = torch.softmax(q @ k.transpose(-1, -2) / head**self.power, dim=-1)
-            x = x + layer["output"]((attention @ v).transpose(1, 2).flatten(-2))
-            x = x + layer["mlp_out"](F.relu(layer["mlp_in"](x)))
-        logits: Tensor = self.unembedding(x[:, -1]) / self.embed**self.power
+            x = x + self.dropout(layer["output"]((attention @ v).transpose(1, 2).flatten(-2)))
+            y = self.norms[2 * number + 1](x)
+            x = x + self.dropout(layer["mlp_out"](self.activation(layer["mlp_in"](y))))
+        logits: Tensor = self.unembedding(self.norms[-1](x)[:, -1]) / self.embed**self.power
         return logits
 
 

@@ -82,6 +82,11 @@ inline double share(const std::string& name, py::handle value) {
     return number(name, value, "from 0 to below 1", [](double x) { return x >= 0 && x < 1; });
 }
 
+inline bool truth(const std::string& name, py::handle value) {
+    if (!PyBool_Check(value.ptr())) throw wrong_type(name + " must be True or False", value);
+    return value.ptr() == Py_True;
+}
+
 inline std::string text(const std::string& name, py::handle value) {
     if (!PyUnicode_Check(value.ptr())) throw wrong_type(name + " must be a text", value);
     Py_ssize_t size = 0;
@@ -125,6 +130,10 @@ public:
     py::object take(const char* name) {
         if (!left_.contains(name)) throw py::type_error(whose_ + " needs the argument " + name);
         return left_.attr("pop")(name);
+    }
+
+    py::object take_or(const char* name, const py::object& otherwise) {
+        return left_.contains(name) ? take(name) : otherwise;
     }
 
     void check_that_all_were_taken() const {

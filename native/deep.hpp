@@ -33,7 +33,8 @@ public:
 
     void transpose_weights() {
         for (size_t i = 0; i < layers_.size(); i++)
-            transpose(weights_.hidden(long(i) + 2), config_.width, layers_[i].transposed.product());
+            transpose_panels(weights_.hidden(long(i) + 2), config_.width, config_.width,
+                             layers_[i].transposed.product());
     }
 
     void draw_masks(const std::vector<uint32_t>& places, long start, long count, long step) {

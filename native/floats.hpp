@@ -46,4 +46,22 @@ static inline float exp_negative(float x) {
     return series * power;
 }
 
+// x·Φ(x) and its slope Φ(x) + x·Φ'(x), where Φ is the normal distribution: 1 − Φ(|x|) from formula 7.1.26 of Abramowitz and
+// Stegun, to 1e-7.
+struct ValueAndSlope {
+    float value, slope;
+};
+static inline ValueAndSlope gelu(float x) {
+    const float power = exp_negative(-0.5f * x * x);
+    const float t = 1.0f / (1.0f + 0.23164189f * std::abs(x));
+    float series = 0.5307027145f;
+    series = series * t - 0.7265760135f;
+    series = series * t + 0.7107068705f;
+    series = series * t - 0.142248368f;
+    series = series * t + 0.127414796f;
+    const float tail = series * t * power;
+    const float below = x <= 0 ? tail : 1.0f - tail;
+    return {x * below, below + 0.39894228f * x * power};
+}
+
 }  // namespace grokscope::LEVEL

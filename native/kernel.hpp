@@ -25,20 +25,22 @@
 
 namespace grokscope::LEVEL {
 
-class LevelTrainer final : public Trainer {
+class LevelTrainer final : public MlpTrainer {
 public:
     LevelTrainer(const Config& config, const Examples& training)
-        : Trainer(config, PANEL),
+        : MlpTrainer(config, PANEL),
           batches_(config_, training),
           first_layer_(config_, weights_, gradients_, kept_rows()),
           deep_layers_(config_, weights_, gradients_),
-          output_layer_(config_, weights_, gradients_),
+          output_layer_(config_, weights_.w(), gradients_.w()),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
-        if (config.norm == Norm::layer) layer_norm_.emplace(config_, weights_, gradients_);
-        if (config.norm == Norm::batch)
-            batch_norm_.emplace(config_, weights_, gradients_, running_mean_, running_variance_);
         if (complement_) full_grid_.emplace(config_, weights_, gradients_, output_layer_.transposed_w());
+        if (config.norm == Norm::none) return;
+        const NormArrays norm{weights_.scale(), weights_.shift(), gradients_.scale(), gradients_.shift()};
+        if (config.norm == Norm::layer) layer_norm_.emplace(config.width, norm);
+        if (config.norm == Norm::batch)
+            batch_norm_.emplace(config.width, norm, running_mean_, running_variance_, BLOCK_ROWS);
     }
 
     bool uses_complement() const override { return complement_.has_value(); }
@@ -49,7 +51,8 @@ public:
             losses[i] = compute_gradient();
             step++;
             if (batch_norm_) batch_norm_->update_running_statistics();
-            optimise(config_, step, gradients_, weights_, first_, second_);
+            optimise(config_, config_.weight_decay, step, weights_.values.size(), gradients_.values.data(),
+                     weights_.values.data(), first_.values.data(), second_.values.data());
         }
     }
 
@@ -137,7 +140,7 @@ private:
         Rows* inputs = deep_layers_.forward(first_layer_.hidden(), rows, training);
         if (layer_norm_) inputs = layer_norm_->forward(*inputs, rows);
         if (batch_norm_) inputs = batch_norm_->forward(*inputs, rows, first);
-        output_layer_.forward(rows, *inputs);
+        output_layer_.forward(rows, inputs->grid());
         return *inputs;
     }
 
@@ -149,7 +152,7 @@ private:
         const auto scatter = [&](long k) { first_layer_.backward(pairs, start, rows, k, upstream_.at(0, 0)); };
         for (long k = 0; k < weights_.width; k += PANEL) {
             const long columns = keep ? PANEL : std::min(PANEL, config_.width - k);
-            output_layer_.backward(rows, inputs, k, upstream_.at(first, keep ? k : 0), columns);
+            output_layer_.backward(rows, inputs.grid(), k, upstream_.at(first, keep ? k : 0), columns);
             if (keep) continue;
             if (deep_layers_.empty())
                 scatter(k);

@@ -13,9 +13,9 @@
 #define TILE_ROWS 4
 #define TILE_VECTORS 3
 
-#include "kernel.hpp"
 #include "peak.hpp"
 #include "prefixes.hpp"
+#include "trainers.hpp"
 
 namespace grokscope {
 
@@ -23,7 +23,7 @@ double fma_peak_avx2(double seconds) { return avx2::fma_peak(seconds); }
 void evaluate_prefixes_avx2(const PrefixTask& task) { avx2::evaluate_prefixes(task); }
 
 std::unique_ptr<Trainer> make_trainer_avx2(const Config& config, const Examples& training) {
-    return std::make_unique<avx2::LevelTrainer>(config, training);
+    return avx2::make_trainer(config, training);
 }
 
 }  // namespace grokscope

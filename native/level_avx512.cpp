@@ -13,9 +13,9 @@
 #define TILE_ROWS 12
 #define TILE_VECTORS 2
 
-#include "kernel.hpp"
 #include "peak.hpp"
 #include "prefixes.hpp"
+#include "trainers.hpp"
 
 namespace grokscope {
 
@@ -23,7 +23,7 @@ double fma_peak_avx512(double seconds) { return avx512::fma_peak(seconds); }
 void evaluate_prefixes_avx512(const PrefixTask& task) { avx512::evaluate_prefixes(task); }
 
 std::unique_ptr<Trainer> make_trainer_avx512(const Config& config, const Examples& training) {
-    return std::make_unique<avx512::LevelTrainer>(config, training);
+    return avx512::make_trainer(config, training);
 }
 
 }  // namespace grokscope

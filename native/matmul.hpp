@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void multiply_tile(Left a, const fl
                                                                 float* __restrict c, long c_row, long depth,
                                                                 bool accumulate) {
     Vector sums[ROWS][VECTORS];
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < VECTORS; j++)
@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void multiply_tile(Left a, const fl
             Vector row[VECTORS];
 #pragma GCC unroll 8
             for (int j = 0; j < VECTORS; j++) row[j] = load(b + j * VECTOR_FLOATS);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
             for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
                 for (int j = 0; j < VECTORS; j++) sums[i][j] += row[j] * left[i * a.row];
@@ -48,13 +48,13 @@ static inline __attribute__((always_inline)) void multiply_tile(Left a, const fl
             b += b_row;
         }
     }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
         for (int j = 0; j < VECTORS; j++) store(c + i * c_row + j * VECTOR_FLOATS, sums[i][j]);
 }
 
-// Fewer rows than a tile has: the one of the tiles 1 … TILE_ROWS − 1 that fits.
+// Fewer rows than a tile has: the one of the smaller tiles that fits.
 template <int ROWS, int VECTORS>
 static void multiply_rest(long rows, Left a, const float* b, long b_row, float* c, long c_row, long depth,
                           bool accumulate) {
@@ -64,18 +64,18 @@ static void multiply_rest(long rows, Left a, const float* b, long b_row, float* 
     }
 }
 
-// All rows of A times one panel of B.
-template <int VECTORS>
+// All rows of A times some vectors of a panel of B, in tiles of up to ROWS rows.
+template <int ROWS, int VECTORS>
 static void multiply_panel(long rows, Left a, const float* b, long b_row, float* c, long c_row, long depth,
                            bool accumulate) {
     while (rows > 0) {
-        long taken = TILE_ROWS;
-        if (rows >= TILE_ROWS && (rows == TILE_ROWS || rows >= TILE_ROWS + TILE_ROWS / 2)) {
-            multiply_tile<TILE_ROWS, VECTORS>(a, b, b_row, c, c_row, depth, accumulate);
+        long taken = ROWS;
+        if (rows >= ROWS && (rows == ROWS || rows >= ROWS + ROWS / 2)) {
+            multiply_tile<ROWS, VECTORS>(a, b, b_row, c, c_row, depth, accumulate);
         } else {
             // A tile of one or two rows waits for its own sums, so a little more than a tile is split in halves.
-            taken = rows > TILE_ROWS ? (rows + 1) / 2 : rows;
-            multiply_rest<TILE_ROWS - 1, VECTORS>(taken, a, b, b_row, c, c_row, depth, accumulate);
+            taken = rows > ROWS ? (rows + 1) / 2 : rows;
+            multiply_rest<ROWS - 1, VECTORS>(taken, a, b, b_row, c, c_row, depth, accumulate);
         }
         a.data += taken * a.row;
         c += taken * c_row;
@@ -95,11 +95,13 @@ static void multiply(long rows, long columns, long depth, Left a, Right b, Produ
             const float* right = b.data + j / TILE_VECTORS * b.panel + k * b.row;
             float* product = c.data + j / TILE_VECTORS * c.panel;
             if (vectors - j >= TILE_VECTORS)
-                multiply_panel<TILE_VECTORS>(rows, left, right, b.row, product, c.row, block, accumulate || k > 0);
-            else
+                multiply_panel<TILE_ROWS, TILE_VECTORS>(rows, left, right, b.row, product, c.row, block,
+                                                        accumulate || k > 0);
+            else  // vectors that do not fill a panel, in tiles of as many sums but one vector wide
                 for (long i = 0; i < vectors - j; i++)
-                    multiply_panel<1>(rows, left, right + i * VECTOR_FLOATS, b.row, product + i * VECTOR_FLOATS, c.row,
-                                      block, accumulate || k > 0);
+                    multiply_panel<TILE_ROWS * TILE_VECTORS, 1>(rows, left, right + i * VECTOR_FLOATS, b.row,
+                                                                product + i * VECTOR_FLOATS, c.row, block,
+                                                                accumulate || k > 0);
         }
     }
 }

@@ -12,6 +12,7 @@
 
 #include "arguments.hpp"
 #include "trainer.hpp"
+#include "layout.hpp"
 
 using namespace grokscope;
 
@@ -21,7 +22,8 @@ std::vector<std::string> available_levels() {
     std::vector<std::string> levels{"plain"};
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) levels.push_back("avx2");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        levels.insert(levels.end(), {"split", "avx2"});  // split is for tests
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl"))
         levels.push_back("avx512");
@@ -63,10 +65,24 @@ Examples to_examples(const IntArray& pairs, const IntArray& labels, long modulus
 Config to_config(Fields& fields) {
     Config config;
     config.modulus = whole_number("modulus", fields.take("modulus"), 1, MAX_MODULUS);
-    config.width = whole_number("width", fields.take("width"), 1, MAX_WIDTH);
-    config.depth = whole_number("depth", fields.take("depth"), 2, MAX_DEPTH);
-    config.activation = choice<Activation>("activation", fields.take("activation"),
-                                           {{"quadratic", Activation::quadratic}, {"relu", Activation::relu}});
+    const bool transformer =
+        choice<bool>("network", fields.take_or("network", py::str("mlp")), {{"mlp", false}, {"transformer", true}});
+    config.width = whole_number("width", fields.take("width"), 1, transformer ? MAX_EMBED : MAX_WIDTH);
+    if (transformer) {
+        config.layers = whole_number("layers", fields.take("layers"), 1, MAX_LAYERS);
+        config.heads = whole_number("heads", fields.take("heads"), 1, config.width);
+        if (config.width % config.heads) throw std::invalid_argument("heads must divide width");
+        config.mlp_width = whole_number("mlp_width", fields.take("mlp_width"), 1, MAX_MLP_WIDTH);
+        config.tied = truth("tied", fields.take("tied"));
+        config.decay_embeddings = truth("decay_embeddings", fields.take("decay_embeddings"));
+        config.score_divisor = positive_number("score_divisor", fields.take("score_divisor"));
+        config.logit_divisor = positive_number("logit_divisor", fields.take("logit_divisor"));
+    } else {
+        config.depth = whole_number("depth", fields.take("depth"), 2, MAX_DEPTH);
+    }
+    config.activation = choice<Activation>(
+        "activation", fields.take("activation"),
+        {{"quadratic", Activation::quadratic}, {"relu", Activation::relu}, {"gelu", Activation::gelu}});
     config.loss = choice("loss", fields.take("loss"), LOSSES);
     config.norm = choice<Norm>("norm", fields.take("norm"),
                                {{"none", Norm::none}, {"batch", Norm::batch}, {"layer", Norm::layer}});
@@ -87,8 +103,7 @@ Config to_config(Fields& fields) {
     config.epsilon = positive_number("epsilon", fields.take("epsilon"));
     config.momentum = share("momentum", fields.take("momentum"));
     config.seed = seed_number("seed", fields.take("seed"));
-    if (config.depth > 2 && config.norm != Norm::none)
-        throw std::invalid_argument("this kernel has no norms in networks of more than two layers");
+    if (transformer && config.norm == Norm::batch) throw std::invalid_argument("a Transformer has no BatchNorm");
     return config;
 }
 
@@ -101,9 +116,13 @@ public:
         if (config.norm == Norm::batch && (config.batch_size ? config.batch_size : examples.count()) < 2)
             throw std::invalid_argument("BatchNorm needs at least 2 examples in a batch");
         // Most of what it takes: weights, their gradient and two moments. Refused before any of it is made.
-        bytes_for({4, 3 * config.modulus + (config.depth - 2) * config.width, config.width}, sizeof(float));
+        if (config.layers > 0)
+            bytes_for({4, TransformerPlaces(config, 1).size()}, sizeof(float));
+        else
+            bytes_for({4, 3 * config.modulus + (config.depth - 2) * config.width, config.width}, sizeof(float));
         trainer_ = level == "avx512" ? make_trainer_avx512(config, examples)
                    : level == "avx2" ? make_trainer_avx2(config, examples)
+                   : level == "split" ? make_trainer_split(config, examples)
                                      : make_trainer_plain(config, examples);
     }
 
@@ -152,15 +171,15 @@ public:
         return py::make_tuple(predictions, losses);
     }
 
-    // Arrays go in and out without panels and padding: matrices as [p, N] or [N, N], vectors as [N].
+    // Arrays go in and out without panels and padding.
     FloatArray get(py::handle kind_, py::handle name_) {
         const std::string kind = text("kind", kind_), name = text("name", name_);
         const auto alone = exclusive();
-        const auto [data, rows] = find(kind, name);
-        FloatArray found = rows ? FloatArray({rows, config_.width}) : FloatArray(config_.width);
+        const Array kept = find(kind, name);
+        FloatArray found = kept.rows ? FloatArray({kept.rows, kept.columns}) : FloatArray(kept.columns);
         float* out = found.mutable_data();
-        for (long row = 0; row < std::max(rows, 1L); row++)
-            for (long k = 0; k < config_.width; k++) out[row * config_.width + k] = data[place(rows, row, k)];
+        for (long row = 0; row < std::max(kept.rows, 1L); row++)
+            for (long k = 0; k < kept.columns; k++) *out++ = kept.data[place(kept, row, k)];
         return found;
     }
 
@@ -168,15 +187,15 @@ public:
         const std::string kind = text("kind", kind_), name = text("name", name_);
         const auto given = array<FloatArray>("array", array_);
         const auto alone = exclusive();
-        const auto [data, rows] = find(kind, name);
-        const bool fits = rows ? given.ndim() == 2 && given.shape(0) == rows && given.shape(1) == config_.width
-                               : given.ndim() == 1 && given.shape(0) == config_.width;
+        const Array kept = find(kind, name);
+        const long rows = kept.rows, columns = kept.columns;
+        const bool fits = rows ? given.ndim() == 2 && given.shape(0) == rows && given.shape(1) == columns
+                               : given.ndim() == 1 && given.shape(0) == columns;
         if (!fits)
             throw std::invalid_argument(kind + "." + name + " has the wrong shape: must be [" +
-                                        (rows ? std::to_string(rows) + ", " : "") + std::to_string(config_.width) +
-                                        "]");
+                                        (rows ? std::to_string(rows) + ", " : "") + std::to_string(columns) + "]");
         for (long row = 0; row < std::max(rows, 1L); row++)
-            for (long k = 0; k < config_.width; k++) data[place(rows, row, k)] = given.data()[row * config_.width + k];
+            for (long k = 0; k < columns; k++) kept.data[place(kept, row, k)] = given.data()[row * columns + k];
     }
 
 private:
@@ -194,29 +213,15 @@ private:
                                         std::to_string(MAX_STEPS));
     }
 
-    // Where an array of so many rows, 0 for a vector, keeps this one's value for neuron k.
-    long place(long rows, long row, long k) { return rows ? trainer_->weights().place(row, k, panel_rows(rows)) : k; }
+    // Where an array keeps this row's value of column k.
+    long place(const Array& array, long row, long k) const {
+        return array.rows ? panel_place(row, k, panel_rows(array.rows), trainer_->panel()) : k;
+    }
 
-    std::pair<float*, long> find(const std::string& kind, const std::string& name) {
-        const bool batch = config_.norm == Norm::batch, norm = config_.norm != Norm::none;
-        const bool sgd = config_.optimizer == Optimizer::sgd;
-        if (kind == "weights" && batch && name == "norm_mean") return {trainer_->running_mean().data(), 0};
-        if (kind == "weights" && batch && name == "norm_variance") return {trainer_->running_variance().data(), 0};
-        // Moments go by the name that the optimiser knows them by, or those of one would pass for another's.
-        Parameters* of = kind == "weights"                 ? &trainer_->weights()
-                         : kind == "gradient"              ? &trainer_->gradients()
-                         : kind == "first_moment" && !sgd  ? &trainer_->first_moments()
-                         : kind == "second_moment" && !sgd ? &trainer_->second_moments()
-                         : kind == "momentum" && sgd       ? &trainer_->first_moments()
-                                                           : nullptr;
-        if (of && name == "U") return {of->u(), config_.modulus};
-        if (of && name == "V") return {of->v(), config_.modulus};
-        if (of && name == "W") return {of->w(), config_.modulus};
-        if (of && norm && name == "norm_scale") return {of->scale(), 0};
-        if (of && norm && name == "norm_shift") return {of->shift(), 0};
-        for (long layer = 2; of && layer < config_.depth; layer++)
-            if (name == "H" + std::to_string(layer)) return {of->hidden(layer), config_.width};
-        throw std::invalid_argument("there is no array " + quoted(kind + "." + name));
+    Array find(const std::string& kind, const std::string& name) {
+        const Array found = trainer_->find(kind, name);
+        if (!found.data) throw std::invalid_argument("there is no array " + quoted(kind + "." + name));
+        return found;
     }
 
     Config config_;
@@ -306,6 +311,7 @@ py::tuple evaluate_prefixes(py::handle level_, py::handle hidden_, py::handle ou
         const py::gil_scoped_release release;
         level == "avx512" ? evaluate_prefixes_avx512(task)
         : level == "avx2" ? evaluate_prefixes_avx2(task)
+        : level == "split" ? evaluate_prefixes_split(task)
                           : evaluate_prefixes_plain(task);
     }
     return py::make_tuple(predictions, losses);
@@ -318,13 +324,14 @@ double fma_peak(py::handle level_, py::handle seconds_) {
     const py::gil_scoped_release release;
     return level == "avx512" ? fma_peak_avx512(seconds)
            : level == "avx2" ? fma_peak_avx2(seconds)
+           : level == "split" ? fma_peak_split(seconds)
                              : fma_peak_plain(seconds);
 }
 
 }  // namespace
 
 PYBIND11_MODULE(_native, module) {
-    module.doc() = "Training of fully connected networks on modular arithmetic, in C++.";
+    module.doc() = "Training of networks on modular arithmetic, in C++.";
     module.def("fma_peak", &fma_peak, py::arg("level"), py::arg("seconds"),
                "GFLOP/s of multiply-adds in the registers of one core.");
     module.def("available_levels", &available_levels, "Instruction levels that this CPU has, the fastest last.");

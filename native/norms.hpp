@@ -1,4 +1,4 @@
-// Parts of the training step (kernel.hpp): LayerNorm and BatchNorm of the hidden layer.
+// Parts of the training step (kernel.hpp, layered.hpp): LayerNorm and BatchNorm of a hidden layer.
 #pragma once
 
 #include "part.hpp"
@@ -7,15 +7,23 @@ namespace grokscope::LEVEL {
 
 constexpr float NORM_EPSILON = 1e-5f, BATCH_NORM_MOMENTUM = 0.1f;
 
-class LayerNorm : Part {
+// What a norm is trained by, and its gradient: [N] each, padded to whole panels.
+struct NormArrays {
+    const float *scale, *shift;
+    float *dscale, *dshift;
+};
+
+class LayerNorm {
 public:
-    LayerNorm(const Config& config, Parameters& weights, Parameters& gradients)
-        : Part(config, weights, gradients), normalised_(BLOCK_ROWS, width_) {}
+    LayerNorm(long neurons, NormArrays arrays)
+        : neurons_(neurons), width_(whole_panels(neurons)), arrays_(arrays), normalised_(BLOCK_ROWS, width_) {}
+    LayerNorm(const LayerNorm&) = delete;
+    LayerNorm& operator=(const LayerNorm&) = delete;
 
     // Y = scale·(H − mean)/σ + shift over the neurons of each row; keeps the row's mean and 1/σ for the way back.
     Rows* forward(Rows& hidden, long rows) {
-        const double width = double(config_.width);
-        const float *scale = weights_.scale(), *shift = weights_.shift();
+        const double width = double(neurons_);
+        const float *scale = arrays_.scale, *shift = arrays_.shift;
         for (long i = 0; i < rows; i++) {
             // Padding is zero: it adds nothing to the sum, and a known amount to the squares.
             Vector total{}, squares{};
@@ -25,7 +33,7 @@ public:
                 const Vector centred = load(hidden.at(i, k) + at) - mean;
                 squares += centred * centred;
             });
-            const double variance = (sum(squares) - double(width_ - config_.width) * mean * mean) / width;
+            const double variance = (sum(squares) - double(width_ - neurons_) * mean * mean) / width;
             const float inverse = float(1 / std::sqrt(std::max(variance, 0.0) + NORM_EPSILON));
             mean_[i] = mean, inverse_[i] = inverse;
             for_each_vector([&](long k, long at) {
@@ -36,11 +44,14 @@ public:
         return &normalised_;
     }
 
+    // The rows of the last call.
+    Rows& normalised() { return normalised_; }
+
     // dH in the place of dY, which is in `upstream`.
     void backward(Rows& hidden, Rows& upstream, long rows) {
-        const double width = double(config_.width);
-        const float* scale = weights_.scale();
-        float *dscale = gradients_.scale(), *dshift = gradients_.shift();
+        const double width = double(neurons_);
+        const float* scale = arrays_.scale;
+        float *dscale = arrays_.dscale, *dshift = arrays_.dshift;
         for (long i = 0; i < rows; i++) {
             const float mean = mean_[i], inverse = inverse_[i];
             Vector total{}, projected{};
@@ -70,21 +81,27 @@ private:
             for (long at = 0; at < PANEL; at += VECTOR_FLOATS) visit(k, at);
     }
 
+    const long neurons_, width_;
+    const NormArrays arrays_;
     Rows normalised_;
     float mean_[BLOCK_ROWS] = {}, inverse_[BLOCK_ROWS] = {};  // of each row; 1/σ
 };
 
-class BatchNorm : Part {
+class BatchNorm {
 public:
-    BatchNorm(const Config& config, Parameters& weights, Parameters& gradients, Buffer& running_mean,
-              Buffer& running_variance)
-        : Part(config, weights, gradients),
+    // `rows` are normalised at once.
+    BatchNorm(long neurons, NormArrays arrays, Buffer& running_mean, Buffer& running_variance, long rows)
+        : neurons_(neurons),
+          width_(whole_panels(neurons)),
+          arrays_(arrays),
           running_mean_(running_mean),
           running_variance_(running_variance),
-          normalised_(BLOCK_ROWS, width_),
+          normalised_(rows, width_),
           mean_(width_),
           inverse_(width_),
           variance_(width_) {}
+    BatchNorm(const BatchNorm&) = delete;
+    BatchNorm& operator=(const BatchNorm&) = delete;
 
     // From now on, `forward` normalises with the statistics of these rows: a whole batch.
     void use_batch(Rows& hidden, long rows) {
@@ -117,7 +134,7 @@ public:
 
     // Y = scale·(H − mean)/σ + shift for rows first … of `hidden`.
     Rows* forward(Rows& hidden, long rows, long first) {
-        const float *scale = weights_.scale(), *shift = weights_.shift();
+        const float *scale = arrays_.scale, *shift = arrays_.shift;
         for (long k = 0; k < width_; k += PANEL)
             for (long i = 0; i < rows; i++)
                 for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
@@ -126,9 +143,12 @@ public:
         return &normalised_;
     }
 
+    // The rows of the last call.
+    Rows& normalised() { return normalised_; }
+
     // What rows first … add to the gradients of scale and shift, given their dY in `upstream`.
     void add_gradients(Rows& hidden, Rows& upstream, long rows, long first) {
-        float *dscale = gradients_.scale(), *dshift = gradients_.shift();
+        float *dscale = arrays_.dscale, *dshift = arrays_.dshift;
         for (long k = 0; k < width_; k += PANEL)
             for (long i = first; i < first + rows; i++)
                 for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
@@ -140,8 +160,8 @@ public:
 
     // dH in the place of dY, once all rows have added their gradients.
     void backward(Rows& hidden, Rows& upstream, long rows) {
-        const float share = float(1 / double(rows)), *scale = weights_.scale();
-        const float *dscale = gradients_.scale(), *dshift = gradients_.shift();
+        const float share = float(1 / double(rows)), *scale = arrays_.scale;
+        const float *dscale = arrays_.dscale, *dshift = arrays_.dshift;
         for (long k = 0; k < width_; k += PANEL)
             for (long i = 0; i < rows; i++)
                 for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
@@ -155,7 +175,7 @@ public:
     // Averages of the batch just seen, its variance without bias, as torch keeps them.
     void update_running_statistics() {
         float *mean = running_mean_.data(), *variance = running_variance_.data();
-        for (long k = 0; k < config_.width; k++) {
+        for (long k = 0; k < neurons_; k++) {
             mean[k] += BATCH_NORM_MOMENTUM * (mean_.data()[k] - mean[k]);
             variance[k] += BATCH_NORM_MOMENTUM * (variance_.data()[k] - variance[k]);
         }
@@ -166,6 +186,8 @@ private:
         return (load(hidden.at(row, k) + at) - load(mean_.data() + k + at)) * load(inverse_.data() + k + at);
     }
 
+    const long neurons_, width_;
+    const NormArrays arrays_;
     Buffer &running_mean_, &running_variance_;
     Rows normalised_;
     Buffer mean_, inverse_;  // of each neuron: what is subtracted, and 1/σ

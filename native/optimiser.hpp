@@ -5,15 +5,10 @@
 
 namespace grokscope::LEVEL {
 
-// `step` counts from 1. SGD keeps its momentum in `firsts`.
-static void optimise(const Config& config, long step, const Parameters& gradients, Parameters& weights,
-                     Parameters& firsts, Parameters& seconds) {
-    const long size = weights.values.size();
-    float* __restrict w = weights.values.data();
-    float* __restrict first = firsts.values.data();
-    float* __restrict second = seconds.values.data();
-    const float* __restrict gradient = gradients.values.data();
-    const float rate = float(config.learning_rate), decay = float(config.weight_decay);
+// Updates `size` weights. `step` counts from 1. SGD keeps its momentum in `first`.
+static void optimise(const Config& config, double weight_decay, long step, long size, const float* __restrict gradient,
+                     float* __restrict w, float* __restrict first, float* __restrict second) {
+    const float rate = float(config.learning_rate), decay = float(weight_decay);
     if (config.optimizer == Optimizer::sgd) {
         const float momentum = float(config.momentum);
         for (long i = 0; i < size; i++) {
@@ -23,7 +18,7 @@ static void optimise(const Config& config, long step, const Parameters& gradient
         return;
     }
     const bool decoupled = config.optimizer == Optimizer::adamw;
-    const float keep = decoupled ? float(1 - config.learning_rate * config.weight_decay) : 1.0f;
+    const float keep = decoupled ? float(1 - config.learning_rate * weight_decay) : 1.0f;
     const float coupled = decoupled ? 0.0f : decay;
     const float rest1 = float(1 - config.beta1), rest2 = float(1 - config.beta2), beta2 = float(config.beta2);
     const float size1 = float(config.learning_rate / (1 - std::pow(config.beta1, double(step))));

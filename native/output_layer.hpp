@@ -1,4 +1,5 @@
-// Part of the training step (kernel.hpp): the output layer F = Y · Wᵀ, and the loss.
+// Part of the training step (kernel.hpp, transformer.hpp): the output layer F = Y · Wᵀ / divisor, and the loss. W and its
+// gradient have a row for each label, in panels.
 #pragma once
 
 #include "floats.hpp"
@@ -6,16 +7,29 @@
 
 namespace grokscope::LEVEL {
 
-class OutputLayer : Part {
+class OutputLayer {
 public:
-    OutputLayer(const Config& config, Parameters& weights, Parameters& gradients)
-        : Part(config, weights, gradients), logits_(BLOCK_ROWS * outputs_), transposed_w_(width_ * outputs_) {}
+    OutputLayer(const Config& config, const float* weights, float* gradients)
+        : config_(config),
+          weights_(weights),
+          gradients_(gradients),
+          p_(config.modulus),
+          outputs_(whole_panels(p_)),
+          width_(whole_panels(config.width)),
+          matrix_panel_(panel_rows(p_) * PANEL),
+          logits_(BLOCK_ROWS * outputs_),
+          transposed_w_(width_ * outputs_) {}
+    OutputLayer(const OutputLayer&) = delete;
+    OutputLayer& operator=(const OutputLayer&) = delete;
 
-    // Wᵀ in panels of labels, which is what the product of the way forward reads.
+    // Wᵀ / divisor in panels of labels, which is what the product of the way forward reads.
     const Buffer& transposed_w() const { return transposed_w_; }
-    void transpose_weights() { transpose(weights_.w(), p_, {transposed_w_.data(), PANEL, width_ * PANEL}); }
+    void transpose_weights() {
+        transpose_panels(weights_, p_, config_.width, {transposed_w_.data(), PANEL, width_ * PANEL},
+                         float(1 / config_.logit_divisor));
+    }
 
-    void forward(long rows, Rows& inputs) {
+    void forward(long rows, Grid inputs) {
         // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
         const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
         multiply(rows, columns, config_.width, inputs.left(), {transposed_w_.data(), PANEL, width_ * PANEL},
@@ -34,14 +48,14 @@ public:
         return {predicted, row_loss(f, label, f, total)};
     }
 
-    // Turns a row of logits into ∂loss/∂logits, and gives its loss. `count` is the number of rows of the whole step.
+    // Turns a row of logits into r = ∂loss/∂(Y · Wᵀ), and gives its loss. `count` is the number of rows of the whole step.
     double residual(long row, long label, long count) {
         float *f = logits(row), total = 1;
-        const double loss = row_loss(f, label, f, total);
-        const float factor = config_.loss == Loss::mse ? float(2 / (double(count) * double(p_)))
-                                                       : float(1 / (double(total) * double(count)));
+        const double loss = row_loss(f, label, f, total), divided = double(count) * config_.logit_divisor;
+        const float factor =
+            config_.loss == Loss::mse ? float(2 / (divided * double(p_))) : float(1 / (double(total) * divided));
         for (long q = 0; q < p_; q++) f[q] *= factor;
-        f[label] -= config_.loss == Loss::mse ? factor : float(1 / double(count));
+        f[label] -= config_.loss == Loss::mse ? factor : float(1 / divided);
         return loss;
     }
 
@@ -52,28 +66,29 @@ public:
 
     // dW += rᵀ·Y and dY = r·W for the panel of neuron k, now that the logits have become r. dY goes to the first
     // `columns` of `upstream`.
-    void backward(long rows, Rows& inputs, long k, float* upstream, long columns) {
+    void backward(long rows, Grid inputs, long k, float* upstream, long columns) {
         const long panel = k / PANEL * matrix_panel_;
-        multiply(p_, std::min(PANEL, config_.width - k), rows, left_transposed(logits_), {inputs.at(0, k), PANEL, 0},
-                 {gradients_.w() + panel, PANEL, 0}, true);
-        multiply(rows, columns, p_, left_logits(logits_), {weights_.w() + panel, PANEL, 0}, {upstream, PANEL, 0},
-                 false);
+        multiply(p_, std::min(PANEL, config_.width - k), rows, {logits_.data(), 1, outputs_, PANEL * outputs_},
+                 inputs.right(k), {gradients_ + panel, PANEL, 0}, true);
+        multiply(rows, columns, p_, {logits_.data(), outputs_, 1, PANEL}, {weights_ + panel, PANEL, 0},
+                 {upstream, PANEL, 0}, false);
     }
 
 private:
     float* logits(long row) { return logits_.data() + row * outputs_; }
 
     template <int COUNT>
-    void logit_column(Rows& inputs, long row, long q) {
+    void logit_column(Grid inputs, long row, long q) {
         Vector sums[COUNT] = {};
         for (long k = 0; k < width_; k += PANEL) {
-            const float *w = weights_.w() + k / PANEL * matrix_panel_ + q * PANEL, *y = inputs.at(row, k);
+            const float *w = weights_ + k / PANEL * matrix_panel_ + q * PANEL, *y = inputs.at(row, k);
 #pragma GCC unroll 8
             for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
 #pragma GCC unroll 4
-                for (int i = 0; i < COUNT; i++) sums[i] += load(w + at) * load(y + i * PANEL + at);
+                for (int i = 0; i < COUNT; i++) sums[i] += load(w + at) * load(y + i * inputs.row + at);
         }
-        for (int i = 0; i < COUNT; i++) logits_.data()[(row + i) * outputs_ + q] = sum(sums[i]);
+        const float factor = float(1 / config_.logit_divisor);
+        for (int i = 0; i < COUNT; i++) logits_.data()[(row + i) * outputs_ + q] = factor * sum(sums[i]);
     }
 
     // The loss of a row of logits. With cross-entropy, `powers` is left with exp(f − max f), and `total` with their sum.
@@ -104,8 +119,12 @@ private:
         return std::log(double(total)) + largest - own;
     }
 
-    Buffer logits_;        // [R, outputs_], plain rows; then r
-    Buffer transposed_w_;  // [width_, p] in panels of labels
+    const Config& config_;
+    const float* weights_;
+    float* gradients_;
+    const long p_, outputs_, width_, matrix_panel_;  // as parts have them
+    Buffer logits_;                                  // [R, outputs_], plain rows; then r
+    Buffer transposed_w_;                            // [width_, p] in panels of labels
 };
 
 }  // namespace grokscope::LEVEL

@@ -8,6 +8,20 @@ namespace grokscope::LEVEL {
 
 constexpr long BLOCK_ROWS = 144;  // a step goes through its rows in blocks of so many
 
+// Some rows of a matrix, in panels or plain: the number at (i, k) lies at data + i·row + (k / PANEL)·panel + k % PANEL.
+struct Grid {
+    float* data;
+    long row, panel;
+
+    float* at(long i, long k) const { return data + i * row + k / PANEL * panel; }  // k: a panel's first column
+    Grid from(long first) const { return {data + first * row, row, panel}; }
+    Left left() const { return {data, row, 1, panel}; }
+    Right right(long k = 0) const { return {at(0, k), row, panel}; }
+    Product product(long k = 0) const { return {at(0, k), row, panel}; }
+    // A panel's columns as rows.
+    Left transposed(long k) const { return {at(0, k), 1, row, PANEL * row}; }
+};
+
 // Rows of neurons in panels, with room for `rows` of them.
 struct Rows {
     Buffer values;
@@ -16,10 +30,24 @@ struct Rows {
     Rows() = default;
     Rows(long rows, long width) : values(panel_rows(rows) * width), panel(panel_rows(rows) * PANEL) {}
     float* at(long row, long k) { return values.data() + k / PANEL * panel + row * PANEL; }
+    Grid grid(long first = 0) { return {at(first, 0), PANEL, panel}; }
     Left left() { return {values.data(), PANEL, 1, panel}; }
     Right right() { return {values.data(), PANEL, panel}; }
     Product product(long first = 0, long k = 0) { return {at(first, k), PANEL, panel}; }
 };
+
+static void transpose_block(const float* from, long rows, long columns, float* to, float factor = 1) {
+    for (long column = 0; column < columns; column++)
+        for (long row = 0; row < rows; row++) to[column * PANEL + row] = factor * from[row * PANEL + column];
+}
+
+// The transpose of a matrix [rows, columns] in panels of its columns, in panels of its rows, times a factor.
+static void transpose_panels(const float* matrix, long rows, long columns, Product out, float factor = 1) {
+    for (long k = 0; k < columns; k += PANEL)
+        for (long j = 0; j < rows; j += PANEL)
+            transpose_block(matrix + panel_place(j, k, panel_rows(rows), PANEL), std::min(PANEL, rows - j),
+                            std::min(PANEL, columns - k), out.data + j / PANEL * out.panel + k * PANEL, factor);
+}
 
 // A part reads the weights of a run and adds to their gradient.
 class Part {
@@ -63,19 +91,6 @@ protected:
         for (long i = 0; i < count; i++)
             dropout_row(mask.data() + i * width_, config_.width, places[size_t(start + i)], uint32_t(step),
                         uint32_t(layer), config_.seed, config_.dropout_threshold, float(config_.dropout_scale));
-    }
-
-    // The transpose of a matrix [rows, N], in panels of its rows.
-    void transpose(const float* matrix, long rows, Product out) const {
-        for (long k = 0; k < config_.width; k += PANEL)
-            for (long j = 0; j < rows; j += PANEL)
-                transpose_block(matrix + weights_.place(j, k, panel_rows(rows)), std::min(PANEL, rows - j),
-                                std::min(PANEL, config_.width - k), out.data + j / PANEL * out.panel + k * PANEL);
-    }
-
-    static void transpose_block(const float* from, long rows, long columns, float* to) {
-        for (long column = 0; column < columns; column++)
-            for (long row = 0; row < rows; row++) to[column * PANEL + row] = from[row * PANEL + column];
     }
 
     const Config& config_;

@@ -8,12 +8,15 @@
 // is as wide as the registers that a product works on. What a product or a pass over neurons needs next then lies next
 // in memory. Neurons are padded with zeros to whole panels, and padding stays zero by itself: padded weights,
 // activations and gradients are zero in every formula.
+//
+// A Transformer (transformer.hpp) has other arrays, kept the same way: matrices in panels of their columns.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "limits.hpp"
@@ -25,7 +28,7 @@
 
 namespace grokscope {
 
-enum class Activation { quadratic, relu };
+enum class Activation { quadratic, relu, gelu };
 enum class Loss { mse, cross_entropy };
 enum class Norm { none, batch, layer };
 enum class Optimizer { adamw, adam, sgd };
@@ -42,6 +45,11 @@ struct Config {
     uint32_t dropout_threshold = 0;  // a neuron is dropped when its 16 random bits are below; 0: no dropout
     double dropout_scale = 1, learning_rate = 0, weight_decay = 0, beta1 = 0, beta2 = 0, epsilon = 0, momentum = 0;
     uint64_t seed = 0;
+    // A Transformer has at least one layer, and `width` dimensions.
+    long layers = 0, heads = 1, mlp_width = 0;  // mlp_width: hidden neurons of each MLP
+    bool tied = false;                          // the unembedding is the embedding
+    bool decay_embeddings = true;
+    double score_divisor = 1, logit_divisor = 1;  // what scores of attention and logits are divided by
 };
 
 // Zero-initialised floats on a cache line's boundary.
@@ -83,6 +91,10 @@ private:
 // Rows of a panel are one or two cache lines. Panels are an odd number of rows long: were the distance of two panels a
 // power of two, a row that crosses all panels would fall into a few sets of the cache and evict itself.
 inline long panel_rows(long rows) { return rows | 1; }
+// Where a matrix with panels of so many rows keeps the number of this row and column.
+inline long panel_place(long row, long column, long of, long panel) {
+    return (column / panel * of + row) * panel + column % panel;
+}
 
 // The trained arrays one after the other: U, V, W in panels, then scale and shift of a norm, then H2, H3, … in panels.
 struct Parameters {
@@ -104,9 +116,14 @@ struct Parameters {
     float* scale() { return w() + rows * width; }
     float* shift() { return scale() + width; }
     float* hidden(long layer) { return scale() + ((has_norm ? 2 : 0) + (layer - 2) * hidden_rows) * width; }
-    // Where a matrix with panels of so many rows keeps the weight of this row and neuron; without a number: U, V and W.
-    long place(long row, long neuron, long of) const { return (neuron / panel * of + row) * panel + neuron % panel; }
-    long place(long row, long neuron) const { return place(row, neuron, rows); }
+    // Where U, V and W keep the weight of this row and neuron.
+    long place(long row, long neuron) const { return panel_place(row, neuron, rows, panel); }
+};
+
+// An array that Python gets or sets: a matrix in panels of its columns, or a vector if it has no rows.
+struct Array {
+    float* data = nullptr;
+    long rows = 0, columns = 0;
 };
 
 struct Examples {
@@ -127,17 +144,38 @@ public:
     // Whether the full grid minus the complement of the training set is used.
     virtual bool uses_complement() const = 0;
 
-    Parameters& weights() { return weights_; }
-    Parameters& gradients() { return gradients_; }
-    Parameters& first_moments() { return first_; }
-    Parameters& second_moments() { return second_; }
-    Buffer& running_mean() { return running_mean_; }
-    Buffer& running_variance() { return running_variance_; }
+    // The array of this name among the weights, their gradient or the optimiser's moments; null if there is none.
+    virtual Array find(const std::string& kind, const std::string& name) = 0;
+    long panel() const { return panel_; }
     long step = 0;
 
 protected:
-    Trainer(const Config& config, long panel)
-        : config_(config),
+    Trainer(const Config& config, long panel) : config_(config), panel_(panel) {}
+
+    // The one of four sets that a kind names. Moments go by the name that the optimiser knows them by, or those of one
+    // would pass for another's.
+    template <typename Set>
+    Set* chosen(const std::string& kind, Set& weights, Set& gradients, Set& first, Set& second) const {
+        const bool sgd = config_.optimizer == Optimizer::sgd;
+        return kind == "weights"                 ? &weights
+               : kind == "gradient"              ? &gradients
+               : kind == "first_moment" && !sgd  ? &first
+               : kind == "second_moment" && !sgd ? &second
+               : kind == "momentum" && sgd       ? &first
+                                                 : nullptr;
+    }
+
+    const Config config_;
+
+private:
+    const long panel_;
+};
+
+// The arrays of a fully connected network.
+class MlpTrainer : public Trainer {
+protected:
+    MlpTrainer(const Config& config, long panel)
+        : Trainer(config, panel),
           weights_(config, panel),
           gradients_(config, panel),
           first_(config, panel),
@@ -145,13 +183,31 @@ protected:
           running_mean_(weights_.width),
           running_variance_(weights_.width) {}
 
-    const Config config_;
+    Array find(const std::string& kind, const std::string& name) override {
+        const long p = config_.modulus, N = config_.width;
+        if (kind == "weights" && config_.norm == Norm::batch) {
+            if (name == "norm_mean") return {running_mean_.data(), 0, N};
+            if (name == "norm_variance") return {running_variance_.data(), 0, N};
+        }
+        Parameters* of = chosen(kind, weights_, gradients_, first_, second_);
+        if (!of) return {};
+        if (name == "U") return {of->u(), p, N};
+        if (name == "V") return {of->v(), p, N};
+        if (name == "W") return {of->w(), p, N};
+        if (of->has_norm && name == "norm_scale") return {of->scale(), 0, N};
+        if (of->has_norm && name == "norm_shift") return {of->shift(), 0, N};
+        for (long layer = 2; layer < config_.depth; layer++)
+            if (name == "H" + std::to_string(layer)) return {of->hidden(layer), N, N};
+        return {};
+    }
+
     Parameters weights_, gradients_, first_, second_;
     Buffer running_mean_, running_variance_;
 };
 
 // Multiply-adds per second that one core can do in registers, in 1e9 operations of floats (two for each multiply-add).
 double fma_peak_plain(double seconds);
+double fma_peak_split(double seconds);
 double fma_peak_avx2(double seconds);
 double fma_peak_avx512(double seconds);
 
@@ -167,11 +223,13 @@ struct PrefixTask {
     float* losses;          // [N + 1, rows]
 };
 void evaluate_prefixes_plain(const PrefixTask& task);
+void evaluate_prefixes_split(const PrefixTask& task);
 void evaluate_prefixes_avx2(const PrefixTask& task);
 void evaluate_prefixes_avx512(const PrefixTask& task);
 
 // One for each level of instructions; null if it was not compiled for this architecture.
 std::unique_ptr<Trainer> make_trainer_plain(const Config&, const Examples& training);
+std::unique_ptr<Trainer> make_trainer_split(const Config&, const Examples& training);
 std::unique_ptr<Trainer> make_trainer_avx2(const Config&, const Examples& training);
 std::unique_ptr<Trainer> make_trainer_avx512(const Config&, const Examples& training);
 

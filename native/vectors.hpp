@@ -29,5 +29,6 @@ static inline float sum(Vector value) {
 static inline void add(float* target, Vector value) { store(target, load(target) + value); }
 
 constexpr long PANEL = TILE_VECTORS * VECTOR_FLOATS;  // columns that a tile works on at once
+constexpr long whole_panels(long columns) { return (columns + PANEL - 1) / PANEL * PANEL; }
 
 }  // namespace grokscope::LEVEL

@@ -332,8 +332,8 @@ BAD_TRAINING = {
     "unknown engine": (["--engine", "warp"], ["engine = 'warp'", "auto, native, torch"]),
     "unknown device": (["--device", "abacus"], ["device = 'abacus'", "cpu"]),
     "unsupported by the kernel": (
-        ["--engine", "native", "--activation", "gelu"],
-        ["engine = 'native'", "model.activation = 'gelu'", "'torch' can"],
+        ["--engine", "native", "--task", "parity"],
+        ["engine = 'native'", "parity of 3 of 12 bits has other examples", "'torch' can"],
     ),
     "too large for any memory": (["--width", "100000000000000"], ["model.width", "less than"]),
     "no spec": (["--spec", "nowhere.toml"], ["nowhere.toml"]),

@@ -552,7 +552,7 @@ def test_unknown_sweeps_and_endings(short: Path) -> None:
 
 
 def test_a_run_that_is_refused_by_its_engine_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('[axes]\n"model.activation" = ["relu", "gelu"]\n')
+    (tmp_path / "mine.toml").write_text('[axes]\n"task.kind" = ["modular", "parity"]\n')
     refused = grokscope("sweep", "mine.toml", "--engine", "native", cwd=tmp_path, check=False)
     assert refused.returncode == 2
     assert "engine = 'native' cannot run this" in refused.stderr

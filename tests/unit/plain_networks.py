@@ -11,7 +11,7 @@ from grokscope.engines.batches import BatchOrder
 from grokscope.engines.torch_engine import TorchEngine
 from grokscope.models import Network, Weights
 from grokscope.spec import RunSpec
-from grokscope.tasks import make_dataset
+from grokscope.tasks import Dataset, make_dataset
 
 
 def plain_logits(model: Network, weights: Mapping[str, Tensor], pairs: Tensor, masks: Sequence[Tensor]) -> Tensor:
@@ -79,9 +79,9 @@ def _standardised(x: Tensor, dimension: int) -> Tensor:
     return centred / torch.sqrt(centred.square().mean(dim=dimension, keepdim=True) + 1e-5)
 
 
-def plain_gradient(spec: RunSpec, state: TrainingState) -> tuple[float, Weights]:
+def plain_gradient(spec: RunSpec, state: TrainingState, dataset: Dataset | None = None) -> tuple[float, Weights]:
     """Loss and gradient of the step after `state`, by autograd of the plain network in double precision."""
-    dataset = make_dataset(spec.task, spec.training.seed)
+    dataset = dataset or make_dataset(spec.task, spec.training.seed)
     rows = torch.arange(len(dataset.train_labels))
     if spec.training.batch_size:
         order = BatchOrder(dataset.train_examples, spec.training.batch_size, spec.training.seed)

@@ -5,9 +5,10 @@ import pytest
 from tests.unit.plain_networks import plain_gradient
 from tests.unit.test_native_engine import OPTIMIZERS, trained_a_little, trainer, updated_by_hand
 
-from grokscope import EngineError, RunSpec, make_dataset, run
+from grokscope import RunSpec, make_dataset, run
 from grokscope.engines import initial_state, resolve_engine
 from grokscope.engines.native_engine import NativeEngine
+from grokscope.engines.state import TrainingState
 from grokscope.engines.torch_engine import TorchEngine
 
 # Weights that keep the size of what goes through a deep network with relu.
@@ -16,9 +17,9 @@ DEEP = RunSpec().updated(
 )
 
 
-def check_gradient_and_step(spec: RunSpec) -> None:
+def check_gradient_and_step(spec: RunSpec, state: TrainingState | None = None) -> None:
     """The gradient is autograd's in double precision to 1e-5, and the step is the formula's for that gradient."""
-    state = trained_a_little(spec)
+    state = state or trained_a_little(spec)
     engine = NativeEngine(spec, make_dataset(spec.task), state)
     loss, gradient = engine.gradient()
     expected_loss, expected = plain_gradient(spec, state)
@@ -67,8 +68,44 @@ def test_gradient_where_panels_do_not_fit(level: str, width: int, modulus: int, 
     check_gradient_and_step(DEEP.updated(fields | {"model.depth": 4}))
 
 
+@pytest.mark.parametrize("batch_size", [None, 16])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("loss", ["mse", "cross-entropy"])
+@pytest.mark.parametrize(
+    ("depth", "activation", "norm"),
+    [
+        (2, "gelu", "none"), (2, "gelu", "batch"), (2, "gelu", "layer"), (3, "gelu", "none"), (3, "gelu", "batch"),
+        (3, "relu", "batch"), (3, "relu", "layer"), (3, "quadratic", "batch"), (3, "quadratic", "layer"),
+        (5, "gelu", "layer"), (4, "relu", "batch"),
+    ],
+)  # fmt: skip
+def test_gradient_and_step_with_norms_and_gelu(
+    level: str, depth: int, activation: str, norm: str, loss: str, dropout: float, batch_size: int | None
+) -> None:
+    fields = {"model.depth": depth, "model.activation": activation, "model.norm": norm, "model.dropout": dropout}
+    more = {"task.modulus": 19, "model.width": 37, "training.loss": loss, "training.batch_size": batch_size}
+    check_gradient_and_step(DEEP.updated(fields | more | {"optimizer.learning_rate": 0.001}))
+
+
+@pytest.mark.parametrize("width", [13, 24, 50])
+@pytest.mark.parametrize(("norm", "activation"), [("batch", "relu"), ("layer", "gelu"), ("none", "gelu")])
+def test_norms_where_panels_do_not_fit(level: str, norm: str, activation: str, width: int) -> None:
+    """At modulus 23, more rows than a block has: a batch in BatchNorm is one block all the same."""
+    fields = {"model.width": width, "model.norm": norm, "model.activation": activation, "task.modulus": 23}
+    check_gradient_and_step(DEEP.updated(fields | {"optimizer.learning_rate": 0.001}))
+
+
 VARIANTS: dict[str, dict[str, object]] = {
     "relu": {},
+    "gelu": {"model.activation": "gelu", "optimizer.learning_rate": 0.001},
+    "batch norm": {"model.norm": "batch", "training.batch_size": 16, "optimizer.learning_rate": 0.001},
+    "layer norm, gelu": {"model.norm": "layer", "model.activation": "gelu", "optimizer.learning_rate": 0.001},
+    "four layers, batch norm": {
+        "model.depth": 4,
+        "model.norm": "batch",
+        "model.dropout": 0.1,
+        "optimizer.learning_rate": 0.001,
+    },
     "quadratic": {"model.activation": "quadratic", "optimizer.learning_rate": 0.001},
     "four layers": {"model.depth": 4, "optimizer.weight_decay": 5.0},
     "six layers": {"model.depth": 6, "optimizer.learning_rate": 0.001},
@@ -131,12 +168,12 @@ def test_a_diverging_run_is_noticed(level: str) -> None:
         assert (result.status, result.diverged_step) == ("diverged", 2)
 
 
-def test_auto_is_native_without_a_norm() -> None:
-    assert resolve_engine("auto", "cpu", DEEP) == "native"
-    for norm in ("batch", "layer"):
-        assert resolve_engine("auto", "cpu", DEEP.updated({"model.norm": norm})) == "torch"
-        with pytest.raises(EngineError, match=f"no model.norm = '{norm}' in networks of more than two layers"):
-            resolve_engine("native", "cpu", DEEP.updated({"model.norm": norm}))
+@pytest.mark.parametrize("norm", ["none", "batch", "layer"])
+@pytest.mark.parametrize("activation", ["relu", "quadratic", "gelu"])
+@pytest.mark.parametrize("depth", [2, 3, 5])
+def test_auto_is_native(depth: int, activation: str, norm: str) -> None:
+    fields = {"model.depth": depth, "model.activation": activation, "model.norm": norm}
+    assert resolve_engine("auto", "cpu", DEEP.updated(fields)) == "native"
 
 
 @pytest.mark.parametrize("kind", ["weights", "gradient", "first_moment", "second_moment", "momentum"])

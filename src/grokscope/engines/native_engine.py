@@ -1,4 +1,4 @@
-"""The C++ kernel: every two-layer network of the paper, and deeper ones without norms, on a CPU, without torch."""
+"""The C++ kernel: two-layer networks, deeper ones without norms, and Transformers, on a CPU, without torch."""
 
 from typing import Literal
 
@@ -60,6 +60,7 @@ class NativeEngine:
             level=instruction_level(),
             modulus=spec.task.classes,
             **settings,
+            **({"decay_embeddings": optimizer.decay_embeddings} if spec.model.embeddings else {}),
             loss=spec.training.loss,
             optimizer=optimizer.kind,
             form=form,

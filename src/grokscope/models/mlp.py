@@ -143,16 +143,13 @@ class MLP(Network):
         return [self.width] * (self.depth - 1)
 
     def kernel_settings(self, task: Task) -> dict[str, Any] | str:
-        """Two layers in every form, and more without norms, on pairs of as many tokens as there are labels."""
-        if self.depth > 2 and self.norm != "none":
-            return f"it has no model.norm = {self.norm!r} in networks of more than two layers"
-        if self.activation not in ("quadratic", "relu"):
-            return f"it has no model.activation = {self.activation!r}"
-        if not task.named_by_pairs:
-            return (
-                f"it reads pairs (m, n) of p tokens, named m·p + n, with p labels; {task.describe()} has other examples"
-            )
-        return {"width": self.width, "depth": self.depth, "activation": self.activation, "norm": self.norm}
+        """Every MLP, on pairs of as many tokens as there are labels."""
+        return self.why_not_named_by_pairs(task) or {
+            "width": self.width,
+            "depth": self.depth,
+            "activation": self.activation,
+            "norm": self.norm,
+        }
 
     def activation_count(self, task: Task) -> int:
         """What a step keeps of every hidden layer."""

@@ -156,6 +156,13 @@ class Network(Complete, KindSection):
         """What the native kernel needs to know to train it; a string that says why the kernel cannot."""
         return f"it has no model.kind = {self.kind!r}"
 
+    @staticmethod
+    def why_not_named_by_pairs(task: Task) -> str | None:
+        """Why the native kernel cannot read a task's examples, in words; None if it can."""
+        if task.named_by_pairs:
+            return None
+        return f"it reads pairs (m, n) of p tokens, named m·p + n, with p labels; {task.describe()} has other examples"
+
     def parameter_count(self, task: Task) -> int:
         """How many numbers its arrays hold."""
         return _counted(self, task)

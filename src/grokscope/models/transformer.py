@@ -157,6 +157,21 @@ class Transformer(Network):
         """What attention and MLP of each layer add to the positions that go on."""
         return [2 * self.embed] * (2 * self.layers - 2) + [self.embed] * 2
 
+    def kernel_settings(self, task: Task) -> dict[str, Any] | str:
+        """Every Transformer, on pairs of as many tokens as there are labels."""
+        return self.why_not_named_by_pairs(task) or {
+            "network": "transformer",
+            "width": self.embed,
+            "layers": self.layers,
+            "heads": self.heads,
+            "mlp_width": MLP_EXPANSION * self.embed,
+            "tied": self.tie_weights,
+            "score_divisor": float(self.scale(self.embed // self.heads)),
+            "logit_divisor": float(self.scale(self.embed)),
+            "activation": self.activation,
+            "norm": self.norm,
+        }
+
     def activation_count(self, task: Task) -> int:
         """The stream, q, k, v, the mixed values and the two layers of the MLP, at both positions but for the last."""
         return self.embed * (2 * self.layers - 1) * (14 + 2 * MLP_EXPANSION + 4 * (self.norm != "none"))

@@ -1,0 +1,188 @@
+// The training step of a Transformer on pairs of tokens (m, n); src/grokscope/models/transformer.py says what it computes.
+//
+// In the first layer a position holds one of p tokens, so queries, keys and values are those of 2p rows, and pairs only look
+// them up. Then a step goes through its pairs in blocks, as kernel.hpp does: every layer forward (transformer_layer.hpp), the
+// output layer with the loss, every layer backward. At the end the gradients that have added up over pairs for each
+// token go through the projections to the embeddings, again 2p rows.
+#pragma once
+
+#include "batches.hpp"
+#include "optimiser.hpp"
+#include "output_layer.hpp"
+#include "transformer_layer.hpp"
+
+namespace grokscope::LEVEL {
+
+class TransformerTrainer final : public LayoutTrainer<TransformerPlaces> {
+public:
+    TransformerTrainer(const Config& config, const Examples& training)
+        : LayoutTrainer(config, PANEL),
+          width_(whole_panels(config.width)),
+          block_(config.layers > 1 ? BLOCK_ROWS / 2 : BLOCK_ROWS),
+          batches_(config_, training),
+          output_layer_(config_, weights_.data() + places_.unembedding.offset,
+                        gradients_.data() + places_.unembedding.offset),
+          positions_(config.layers > 1 ? 2 : 1),
+          inputs_(size_t(config.layers)),
+          dstream_(positions_ * block_, width_),
+          own_rows_(size_t(block_)) {
+        std::iota(own_rows_.begin(), own_rows_.end(), 0);
+        for (long i = 0; i < config.layers; i++)
+            layers_.push_back(std::make_unique<TransformerLayer>(config_, places_.layers[size_t(i)], weights_,
+                                                                 gradients_, i, block_, i ? block_ : config.modulus));
+        for (int s : {0, 1}) embedded_[s] = Rows(config.modulus, width_), dembedded_[s] = Rows(config.modulus, width_);
+        if (config.norm == Norm::none) return;
+        final_norm_.emplace(places_.final_norm, weights_, gradients_, block_);
+        normed_ = Rows(block_, width_);
+    }
+
+    void advance(long steps, double* losses) override {
+        const FlushDenormals flush;
+        for (long i = 0; i < steps; i++) {
+            losses[i] = compute_gradient();
+            step++;
+            update(0, places_.embeddings, config_.decay_embeddings ? config_.weight_decay : 0);
+            update(places_.embeddings, places_.size(), config_.weight_decay);
+        }
+    }
+
+    double gradient() override {
+        const FlushDenormals flush;
+        return compute_gradient();
+    }
+
+    void evaluate(const Examples& examples, int64_t* predictions, double* losses) override {
+        const FlushDenormals flush;
+        prepare();
+        for (long start = 0; start < examples.count(); start += block_) {
+            const long rows = std::min(block_, examples.count() - start);
+            compute_logits(token_rows(examples, start), rows, false);
+            for (long i = 0; i < rows; i++) {
+                const auto [prediction, loss] = output_layer_.evaluate(i, examples.label[size_t(start + i)]);
+                predictions[start + i] = prediction;
+                losses[start + i] = loss;
+            }
+        }
+    }
+
+private:
+    // What a step or an evaluation needs of the weights, before any pair.
+    void prepare() {
+        output_layer_.transpose_weights();
+        for (auto& layer : layers_) layer->transpose_weights();
+        const float *embedding = weights_.data() + places_.embedding.offset,
+                    *positions = weights_.data() + places_.positions.offset;
+        const long p = config_.modulus, panel = panel_rows(p), pair_panel = panel_rows(2);
+        for (int s : {0, 1})
+            for_each_vector(width_, [&](long k, long at) {
+                const Vector position = load(positions + panel_place(s, k, pair_panel, PANEL) + at);
+                for (long token = 0; token < p; token++)
+                    store(embedded_[s].at(token, k) + at,
+                          load(embedding + panel_place(token, k, panel, PANEL) + at) + position);
+            });
+        layers_[0]->project(embedded(), p);
+    }
+
+    double compute_gradient() {
+        gradients_.clear();
+        prepare();
+        layers_[0]->clear_gradients();
+        for (Rows& rows : dembedded_) rows.values.clear();
+        const Batch& batch = batches_.at(step);
+        const long count = batch.pairs.count();
+        double loss = 0;
+        for (long start = 0; start < count; start += block_) {
+            const long rows = std::min(block_, count - start);
+            for (auto& layer : layers_) layer->draw_masks(batch.places, start, rows, step + 1);
+            const PairRows tokens = token_rows(batch.pairs, start);
+            compute_logits(tokens, rows, true);
+            for (long i = 0; i < rows; i++)
+                loss += output_layer_.residual(i, batch.pairs.label[size_t(start + i)], count);
+            backpropagate(tokens, rows);
+        }
+        layers_[0]->project_backward(embedded(), config_.modulus, dembedded());
+        add_embedding_gradients();
+        return loss / double(count);
+    }
+
+    static PairRows token_rows(const Examples& pairs, long start) {
+        return {{pairs.m.data() + start, pairs.n.data() + start}};
+    }
+
+    Streams embedded() { return {{embedded_[0].grid(), embedded_[1].grid()}}; }
+    Streams dembedded() { return {{dembedded_[0].grid(), dembedded_[1].grid()}}; }
+    Streams dstream() { return {{dstream_.grid(), dstream_.grid(block_ * (positions_ - 1))}}; }
+    PairRows rows_of(size_t layer, PairRows tokens) const {
+        return layer == 0 ? tokens : PairRows{{own_rows_.data(), own_rows_.data()}};
+    }
+
+    void compute_logits(PairRows tokens, long rows, bool training) {
+        Streams x = embedded();
+        for (size_t i = 0; i < layers_.size(); i++) {
+            if (i > 0) layers_[i]->project(x, rows);
+            inputs_[i] = x;
+            x = layers_[i]->forward(x, rows_of(i, tokens), rows, training);
+        }
+        last_ = x.of[1];
+        if (final_norm_) final_norm_->forward(last_, normed_.grid(), 0, rows);
+        output_layer_.forward(rows, final_inputs());
+    }
+
+    // What the output layer reads.
+    Grid final_inputs() { return final_norm_ ? normed_.grid() : last_; }
+
+    void backpropagate(PairRows tokens, long rows) {
+        const Streams dx = dstream();
+        if (final_norm_ || positions_ == 2) dstream_.values.clear();
+        // Once a panel of what the output layer read has been used, its gradient may take its place.
+        const Grid upstream = final_norm_ ? normed_.grid() : dx.of[1];
+        for (long k = 0; k < config_.width; k += PANEL)
+            output_layer_.backward(rows, final_inputs(), k, upstream.at(0, k), std::min(PANEL, config_.width - k));
+        if (final_norm_) final_norm_->backward(last_, upstream, dx.of[1], 0, rows);
+        for (size_t i = layers_.size(); i-- > 0;) {
+            if (i > 0) layers_[i]->clear_gradients();
+            layers_[i]->backward(rows_of(i, tokens), rows, dx);
+            if (i > 0) layers_[i]->project_backward(inputs_[i], rows, dx);
+        }
+        for (int s = layers_[0]->first_position(); s < 2; s++)
+            for (long k = 0; k < width_; k += PANEL)
+                for (long i = 0; i < rows; i++)
+                    for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
+                        add(dembedded_[s].at(tokens.of[s][i], k) + at, load(dx.of[s].at(i, k) + at));
+    }
+
+    void add_embedding_gradients() {
+        float *embedding = gradients_.data() + places_.embedding.offset,
+              *positions = gradients_.data() + places_.positions.offset;
+        const long p = config_.modulus, panel = panel_rows(p), pair_panel = panel_rows(2);
+        for (int s : {0, 1})
+            for_each_vector(width_, [&](long k, long at) {
+                Vector total{};
+                for (long token = 0; token < p; token++) {
+                    const Vector d = load(dembedded_[s].at(token, k) + at);
+                    add(embedding + panel_place(token, k, panel, PANEL) + at, d);
+                    total += d;
+                }
+                add(positions + panel_place(s, k, pair_panel, PANEL) + at, total);
+            });
+    }
+
+    void update(long begin, long end, double weight_decay) {
+        optimise(config_, weight_decay, step, end - begin, gradients_.data() + begin, weights_.data() + begin,
+                 first_.data() + begin, second_.data() + begin);
+    }
+
+    const long width_, block_;  // columns of the stream, padded; pairs of a block
+    Batches batches_;
+    OutputLayer output_layer_;
+    std::vector<std::unique_ptr<TransformerLayer>> layers_;
+    std::optional<RowNorm> final_norm_;
+    Rows embedded_[2], dembedded_[2];  // of each position: p tokens
+    const long positions_;             // that the rows of a block are kept of
+    std::vector<Streams> inputs_;      // of each layer
+    Grid last_{};                      // the last position after the last layer
+    Rows normed_, dstream_;            // the gradient of the stream, on its way back
+    std::vector<int32_t> own_rows_;  // 0, 1, …: of layers whose rows are pairs
+};
+
+}  // namespace grokscope::LEVEL
