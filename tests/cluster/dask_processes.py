@@ -82,6 +82,10 @@ class DaskProcesses:
         self.scheduler.kill()
         self.scheduler.wait()
 
+    def signal_scheduler(self, number: int) -> None:
+        assert self.scheduler is not None
+        with_signal(self.scheduler.pid, number)
+
     def close(self) -> None:
         for process in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
             for pid in [*children(process.pid), process.pid]:

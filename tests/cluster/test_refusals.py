@@ -1,5 +1,6 @@
 """What cannot be had is one line that says which."""
 
+import signal
 import subprocess
 import sys
 from importlib import util
@@ -37,6 +38,15 @@ def test_a_scheduler_that_is_not_there(tiny: RunSpec, tmp_path: Path, monkeypatc
     address = f"tcp://127.0.0.1:{free_port()}"
     with DaskCluster(ClusterRequest.parse(address)) as cluster:
         assert refused([tiny], tmp_path, cluster).startswith(f"cannot reach the scheduler {address}: ")
+
+
+def test_a_scheduler_that_hangs_from_the_beginning(
+    dask: DaskProcesses, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 0.5)
+    dask.start(0).signal_scheduler(signal.SIGSTOP)
+    with dask.cluster() as cluster:
+        assert refused([tiny], tmp_path, cluster).startswith(f"cannot reach the scheduler {dask.address}: ")
 
 
 def test_a_scheduler_without_workers(dask: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from tests.cluster.dask_processes import DaskProcesses, check_stored_once, with_signal
@@ -131,6 +132,56 @@ def test_a_scheduler_that_does_not_come_back_ends_the_sweep_with_nothing_lost(
     store = Store(tmp_path / "store")
     assert store.all()
     assert not store.leases()
+
+
+def test_a_scheduler_that_hangs_is_not_waited_for_for_ever(
+    dask: DaskProcesses,
+    longer: list[RunSpec],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is stopped, so that its connections stay open and nothing comes from it."""
+    monkeypatch.setattr(connection, "SCHEDULER_SECONDS", 0.5)
+    dask.start(1)
+
+    def on_event(event: Progress) -> None:
+        if isinstance(event, Finished):
+            cluster.request = replace(cluster.request, wait_seconds=1.0)
+            dask.signal_scheduler(signal.SIGSTOP)
+
+    with (
+        dask.cluster() as cluster,
+        pytest.raises(ClusterError, match=r"has not answered for \d s, although .* nothing is lost, and the same"),
+    ):
+        list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
+    assert capsys.readouterr().err.count(f"The scheduler {dask.address} does not answer: waiting for it") == 1
+    store = Store(tmp_path / "store")
+    assert store.all()
+    assert not store.leases()
+
+
+def test_while_a_scheduler_hangs_no_worker_is_given_up(
+    dask: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SCHEDULER_SECONDS", 0.5)
+    given_up: list[str] = []
+    monkeypatch.setattr(connection.DaskCluster, "give_up", lambda _, address: given_up.append(address))
+    dask.start(1)
+    hung = False
+
+    def on_event(event: Progress) -> None:
+        nonlocal hung
+        if isinstance(event, Finished) and not hung:
+            hung = True
+            dask.signal_scheduler(signal.SIGSTOP)
+            Timer(4.0, dask.signal_scheduler, [signal.SIGCONT]).start()
+
+    with dask.cluster(silent_seconds=2.0) as cluster:
+        list(watched(longer[:3], tmp_path / "store", Running(cluster=cluster), on_event))
+    assert hung
+    assert not given_up
+    check_stored_once(longer[:3], tmp_path / "store", tmp_path)
 
 
 COORDINATOR = """

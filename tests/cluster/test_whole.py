@@ -13,7 +13,7 @@ from tests.integration.processes import grokscope
 import grokscope as gs
 from grokscope import ClusterError, RunSpec, Store, TrainingSpec
 from grokscope.cluster import ClusterRequest, DaskCluster, dask_executor
-from grokscope.cluster.start import queue_cluster
+from grokscope.cluster.queues import queue_cluster
 from grokscope.sweeps import Failed, Measured, Running, run_all
 
 

@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from grokscope.cluster.remote import introduce, versions
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
@@ -21,11 +22,15 @@ from grokscope.sweeps.executor import Executor
 from grokscope.sweeps.notes import note
 
 if TYPE_CHECKING:
+    from grokscope.cluster.start import Started
     from grokscope.sweeps.running import Running
+
+T = TypeVar("T")
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 1.0  # between two looks at who is there
 SCHEDULER_SECONDS = 5.0  # in which a scheduler has to say that; otherwise it is asked again
+PATIENT_SECONDS = 10.0  # that nobody comes before it is said that somebody is waited for
 
 
 class ClusterWorker(NamedTuple):
@@ -48,9 +53,11 @@ class DaskCluster:
         self.request = request
         self.workers: dict[str, ClusterWorker] = {}
         self.client: Any = None  # None while there is no connection
+        self.heard_since = -float("inf")  # since when the scheduler has answered each time that it was asked
         self._closing = ExitStack()
-        self._address = ""
-        self._looked = self._alone = self._lost = -float("inf")  # when
+        self._started: Started | None = None
+        self._looked = self._alone = self._lost = self._heard = -float("inf")  # when
+        self._said: set[str] = set()  # of what is waited for
         self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._asked: dict[str, int] = {}  # workers that were asked who they are, and their threads
         self._shunned: set[str] = set()  # of another version, or silent for too long
@@ -60,9 +67,9 @@ class DaskCluster:
 
     def __exit__(self, *_: object) -> None:
         if self.client is not None:
+            client, self.client = self.client, None
             with suppress(Exception):  # the connection may be broken already
-                self.client.close(timeout=2)
-        self.client = None
+                within(3, lambda: client.close(timeout=2))
         self._closing.close()
 
     # ---- what a sweep needs -------------------------------------------------------------------------------------
@@ -70,13 +77,21 @@ class DaskCluster:
     @property
     def slots(self) -> int:
         """How many orders are worked on at the same time: as many as were asked for, or by those who are there."""
-        if self.request.kind != "address":
+        if self.request.workers:
             return self.request.workers
+        if self.request.kind == "ssh" and self._started is None:
+            return self._slots_of_hosts
         self.connect()
         while not self.workers:
             self.look()
             time.sleep(0.05)
         return self.slots_now
+
+    @cached_property
+    def _slots_of_hosts(self) -> int:
+        from grokscope.cluster.ssh import cores_of_hosts, slots_of
+
+        return slots_of(self.request, cores_of_hosts(self.request))
 
     @property
     def slots_now(self) -> int:
@@ -99,7 +114,7 @@ class DaskCluster:
 
     def connect(self) -> None:
         """Start what has to be started, and connect, if that was not done before."""
-        if self._address:
+        if self._started is not None:
             return
         import dask
         from distributed import Client  # noqa: F401 (without it `dask.config` lacks its settings)
@@ -109,24 +124,27 @@ class DaskCluster:
         # A checkpoint is part of the order that goes on from it, and may be large.
         self._closing.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}))
         self._closing.enter_context(_silenced("distributed"))
-        self._address = self._closing.enter_context(started(self.request))
+        place = self._closing.enter_context(started(self.request))
         try:
-            self._make_client(CONNECT_SECONDS)
+            self._make_client(place, CONNECT_SECONDS)
         except OSError as error:
-            raise ClusterError(f"cannot reach the scheduler {self._address}: {_reason(error)}") from error
-        except (TypeError, ValueError) as error:  # of an address, or of certificates that are not there
+            raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
+        except (TypeError, ValueError, RuntimeError) as error:  # of an address, or of certificates that are not there
             raise ClusterError(
-                f"cannot connect to the scheduler {self._address}: {in_one_line(str(error))}; certificates for tls:// "
+                f"cannot connect to the scheduler {place.address}: {in_one_line(str(error))}; certificates for tls:// "
                 "are named in the table [tls] of the --cluster-config, or in Dask's own configuration"
             ) from error
-        self._alone = time.monotonic()
+        self._started = place
 
-    def _make_client(self, timeout: float) -> None:
+    def _make_client(self, place: "Started", timeout: float) -> None:
         from distributed import Client
 
-        from grokscope.cluster.start import security_of
+        def connected() -> Any:
+            return Client(place.address, security=place.security, timeout=timeout, set_as_default=False)
 
-        self.client = Client(self._address, security=security_of(self.request), timeout=timeout, set_as_default=False)
+        # Dask's own timeout is for a scheduler that is not there: one that hangs it would wait for without an end.
+        self.client = within(timeout + 1, connected, too_late=lambda client: client.close(timeout=2))
+        self._alone = self._heard = self.heard_since = time.monotonic()
 
     def _drop_client(self) -> None:
         client, self.client = self.client, None
@@ -138,41 +156,63 @@ class DaskCluster:
         """See who is there now, about once a second; whether there was time for it.
 
         An error if nobody has come for too long, if a first worker has another version of grokscope, or if the
-        scheduler has gone away for too long.
+        scheduler has gone away, or has not answered, for too long.
         """
+        place = self._started
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
+        if place is None or now - self._looked < LOOK_SECONDS:
             return False
         self._looked = now
         if self.client is not None and not self.connected:
-            note(f"The connection to the scheduler {self._address} is lost: trying to have it back.")
+            note(f"The connection to the scheduler {place.address} is lost: trying to have it back.")
             self._lost = now
             self._drop_client()
         if self.client is None:
-            self._reconnect()
+            self._reconnect(place)
             return True
         try:
             threads = self.client.nthreads(callback_timeout=SCHEDULER_SECONDS)
         except OSError:  # among them timeouts; a broken connection shows in the client's status
+            self._hear_nothing(place)
             return True
+        self._heard = time.monotonic()
         self._meet(threads)
+        place.renew()
         if self.workers:
             self._alone = now
+            self._said.clear()
         elif now - self._alone > self.request.wait_seconds:
             raise ClusterError(self._nobody())
+        elif now - self._alone > PATIENT_SECONDS:
+            self._say_once(f"Waiting for a worker of {self.request}, {self.request.wait_seconds:g} s at most.")
         return True
 
-    def _reconnect(self) -> None:
+    def _hear_nothing(self, place: "Started") -> None:
+        """A scheduler may hang with its connection open. What workers have done meanwhile it does not pass on."""
+        now = time.monotonic()
+        self.heard_since = now
+        wait = self.request.wait_seconds
+        if now - self._heard > wait:
+            raise ClusterError(
+                f"the scheduler {place.address} has not answered for {now - self._heard:.0f} s, although the "
+                "connection is open; nothing is lost, and the same command goes on"
+            )
+        self._say_once(f"The scheduler {place.address} does not answer: waiting for it, {wait:g} s at most.")
+
+    def _say_once(self, message: str) -> None:
+        if message not in self._said:
+            self._said.add(message)
+            note(message)
+
+    def _reconnect(self, place: "Started") -> None:
         try:
-            self._make_client(LOOK_SECONDS)
+            self._make_client(place, SCHEDULER_SECONDS)
         except OSError as error:
             if time.monotonic() - self._lost > self.request.wait_seconds:
                 raise ClusterError(
-                    f"the scheduler {self._address} went away and did not come back within "
+                    f"the scheduler {place.address} went away and did not come back within "
                     f"{self.request.wait_seconds:g} s; nothing is lost, and the same command goes on"
                 ) from error
-        else:
-            self._alone = time.monotonic()
 
     def _meet(self, threads: dict[str, int]) -> None:
         """Ask new workers who they are, take up those that have answered, and forget those that have gone."""
@@ -231,7 +271,7 @@ class DaskCluster:
                 f"dask worker {request.address} --nthreads 1"
             )
         longer = "; wait_seconds in the --cluster-config waits longer" if request.kind in QUEUES else ""
-        return f"none of the {request.workers} workers of {request} came within {seconds}{longer}"
+        return f"none of the workers of {request} came within {seconds}{longer}"
 
 
 def aside(call: Callable[[], object]) -> None:
@@ -244,6 +284,32 @@ def aside(call: Callable[[], object]) -> None:
             logging.getLogger("distributed").debug("a call to the cluster failed", exc_info=True)
 
     threading.Thread(target=quietly, daemon=True).start()
+
+
+def within(seconds: float, call: Callable[[], T], too_late: Callable[[T], object] = lambda _: None) -> T:
+    """What a call returns or raises; a TimeoutError if it takes longer. What it returns after that `too_late` gets."""
+    outcome: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
+    given_up = threading.Event()
+
+    def calling() -> None:
+        try:
+            result = call()
+        except Exception as error:
+            outcome.put((None, error))
+        else:
+            outcome.put((result, None))
+            if given_up.is_set():
+                too_late(result)
+
+    aside(calling)
+    try:
+        result, error = outcome.get(timeout=seconds)
+    except Empty:
+        given_up.set()
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+    if error is not None:
+        raise error
+    return cast(T, result)
 
 
 def _why_not(answer: object) -> str | None:

@@ -399,10 +399,14 @@ class DaskExecutor:
             )
 
     def _silence(self, address: str, now: float) -> float:
-        """For how long a worker has given no news, if that is too long; otherwise 0."""
+        """For how long a worker has given no news, if that is too long; otherwise 0.
+
+        News come through the scheduler: while it does not answer, no worker is to blame.
+        """
         for piece in self._queues[address]:
-            if piece.since is not None and now - piece.since > piece.seconds + self._cluster.request.silent_seconds:
-                return now - piece.since
+            silent = now - max(piece.since or now, self._cluster.heard_since)
+            if silent > piece.seconds + self._cluster.request.silent_seconds:
+                return silent
         return 0.0
 
     def _take_all(self, address: str, fault: str | None, *, listening: bool = False) -> Iterator[Progress | Internal]:
