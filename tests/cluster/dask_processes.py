@@ -108,7 +108,8 @@ def do_all(specs: Sequence[RunSpec], store: Path, running: Running) -> list[Prog
     """Do runs, and see that none failed."""
     with closing(run_all(specs, store, running)) as events:
         seen = list(events)
-    assert not [event for event in seen if isinstance(event, Failed)]
+    errors = [event.error for event in seen if isinstance(event, Failed)]
+    assert not errors, errors
     return seen
 
 

@@ -47,26 +47,6 @@ def test_weights_come_back_too(whole: DaskProcesses, tiny: RunSpec, tmp_path: Pa
     assert weights["U"].shape == (24, 11)
 
 
-def test_your_own_module_travels(whole: DaskProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers have another working directory; the file, and one beside it that it imports, come with the runs."""
-    monkeypatch.chdir(tmp_path)
-    Path("moments.py").write_text("def second(values):\n    return float((values**2).mean())\n")
-    Path("mine.py").write_text(
-        "import grokscope as gs\nfrom moments import second\n\n\n"
-        "class Second(gs.Measurement):\n    columns = ('second',)\n\n"
-        "    def measure(self, moment):\n        return {'second': second(moment.weights['U'])}\n"
-    )
-    spec = RunSpec(training=TrainingSpec(steps=3, measurements=("mine.py:Second",)))
-    spec = spec.updated({"task.modulus": 11, "model.width": 8})
-    with whole.cluster() as cluster:
-        do_all([spec], tmp_path / "store", Running(cluster=cluster))
-    check_stored_once([spec], tmp_path / "store", tmp_path)
-    stored = Store(tmp_path / "store").resolve(spec.run_id)
-    assert stored.spec.training.measurements == spec.training.measurements
-    assert stored.final is not None
-    assert stored.final["second"] is not None
-
-
 def test_your_own_code_that_fails_is_a_failed_run(
     whole: DaskProcesses, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

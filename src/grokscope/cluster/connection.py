@@ -8,16 +8,18 @@ cluster.workers         # by address: those that have this version of grokscope
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
+from grokscope.cluster.code import Traveller
 from grokscope.cluster.remote import introduce, versions
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
 from grokscope.errors import in_one_line
+from grokscope.spec import RunSpec
 from grokscope.sweeps.executor import Executor
 from grokscope.sweeps.notes import note
 
@@ -51,6 +53,7 @@ class DaskCluster:
 
     def __init__(self, request: ClusterRequest) -> None:
         self.request = request
+        self.traveller = Traveller()
         self.workers: dict[str, ClusterWorker] = {}
         self.client: Any = None  # None while there is no connection
         self.heard_since = -float("inf")  # since when the scheduler has answered each time that it was asked
@@ -102,6 +105,11 @@ class DaskCluster:
     def connected(self) -> bool:
         """Whether orders can be given."""
         return self.client is not None and self.client.status == "running"
+
+    def check(self, specs: Iterable[RunSpec]) -> None:
+        """Refuse code of the user's that cannot travel to the workers."""
+        for spec in specs:
+            self.traveller.pack(spec)
 
     def executor(self, store: Path, running: "Running") -> Executor:
         """Does runs on the workers of this cluster."""

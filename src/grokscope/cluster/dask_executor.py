@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 from distributed import KilledWorker, as_completed
 
 from grokscope.cluster import remote
-from grokscope.cluster.code import Traveller
 from grokscope.cluster.connection import ClusterWorker, DaskCluster, aside
 from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
 from grokscope.cluster.request import ClusterError
@@ -94,7 +93,6 @@ class DaskExecutor:
         self._silent: dict[str, str] = {}  # orders that workers were given up with, and these workers' addresses
         self._news: deque[object] = deque()  # as Dask's own thread hears them
         self._losses: Counter[int] = Counter()  # of workers with a run, since it was heard of last
-        self._traveller = Traveller()
         self._typical = 2 * SHORT_SECONDS  # that a run takes, or a piece of it; until that is known
         self._renewed = time.monotonic()
         self._stop_by: float | None = None
@@ -228,7 +226,7 @@ class DaskExecutor:
 
     def _order(self, worker: ClusterWorker, lane: Lane, tasks: list[Assignment]) -> None:
         try:
-            code = {place: files for _, spec in tasks for place, files in self._traveller.pack(spec).items()}
+            code = {place: files for _, spec in tasks for place, files in self._cluster.traveller.pack(spec).items()}
         except ExtensionError as error:
             for index, spec in tasks:
                 self._said.append(self._fail(index, spec, str(error), f"{error}\n"))

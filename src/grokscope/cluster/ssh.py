@@ -55,7 +55,7 @@ def _reason(error: BaseException) -> str:
 
 
 def worker_options(request: ClusterRequest, cores: int) -> dict[str, Any]:
-    """What workers of a host are started with: one for each core, with one thread, unless cluster.toml says otherwise."""
+    """What the workers of a host are started with: one for each core, unless cluster.toml says otherwise."""
     return {"n_workers": cores, "nthreads": 1, **request.options.get("worker_options", {})}
 
 

@@ -61,13 +61,15 @@ class Running:
 
 
 def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
-    """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
-    usable = (spec for spec in specs if not spec.unresolved)  # the others fail with any engine, each by itself
+    """Refuse an engine, a device or a cluster that cannot train one of the runs, before anything is made."""
+    usable = [spec for spec in specs if not spec.unresolved]  # the others fail with any engine, each by itself
     unlike = {(spec.model, spec.task.kind, spec.optimizer.kind, spec.regularizer.kind): spec for spec in usable}
     # Which devices the workers of a cluster have is not for this machine to say.
     device = running.device if running.cluster is None else "cpu"
     for spec in unlike.values():
         resolve_engine(running.engine_used, device, spec)
+    if running.cluster is not None:
+        running.cluster.check({tuple(spec.code()): spec for spec in usable}.values())
 
 
 def available_cores() -> int:
