@@ -81,17 +81,6 @@ def test_a_device_that_no_worker_has(whole: DaskProcesses, tiny: RunSpec, tmp_pa
         list(run_all([tiny], tmp_path, Running(cluster=cluster, device="cuda")))
 
 
-def test_hosts_that_do_not_answer_are_named(tiny: RunSpec, tmp_path: Path) -> None:
-    port = free_port()
-    (tmp_path / "cluster.toml").write_text(f"[ssh.connect_options]\nport = {port}\nknown_hosts = []\n")
-    with cluster_at("ssh", tmp_path / "cluster.toml", "127.0.0.1,localhost") as cluster:
-        assert cluster is not None
-        assert cluster.slots == 2
-        said = refused([tiny], tmp_path / "store", cluster)
-    assert said.startswith("cannot start the hosts 127.0.0.1, localhost: ")
-    assert "refused" in said.lower() or "failed" in said.lower()
-
-
 def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     there = util.find_spec
     monkeypatch.setattr(

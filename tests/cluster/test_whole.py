@@ -11,9 +11,8 @@ from tests.cluster.dask_processes import DaskProcesses, check_stored_once, do_al
 from tests.integration.processes import grokscope
 
 import grokscope as gs
-from grokscope import ClusterError, RunSpec, Store, TrainingSpec
+from grokscope import ClusterError, RunSpec, Store
 from grokscope.cluster import ClusterRequest, DaskCluster, dask_executor
-from grokscope.cluster.queues import queue_cluster
 from grokscope.sweeps import Failed, Measured, Running, run_all
 
 
@@ -139,21 +138,3 @@ def test_a_connection_with_certificates(tmp_path: Path, tiny: RunSpec) -> None:
             list(run_all([tiny], tmp_path / "other", Running(cluster=cluster)))
     finally:
         dask.close()
-
-
-@pytest.mark.parametrize(
-    ("queue", "expected"), [("slurm", "#SBATCH"), ("pbs", "#PBS"), ("lsf", "#BSUB"), ("sge", "#$")]
-)
-def test_the_job_of_a_queue(tmp_path: Path, queue: str, expected: str) -> None:
-    config = tmp_path / "cluster.toml"
-    config.write_text(
-        f'jobs = 5\n[{queue}]\ncores = 4\nprocesses = 4\nmemory = "8GB"\nqueue = "long"\nwalltime = "02:00:00"\n'
-    )
-    request = ClusterRequest.parse(queue, config)
-    assert request.workers == 20
-    with closing(queue_cluster(request)) as cluster:
-        script = cluster.job_script()
-    assert expected in script
-    assert "long" in script
-    assert "--nworkers 4" in script
-    assert "--nthreads 1" in script

@@ -6,15 +6,15 @@ cluster.workers         # by address: those that have this version of grokscope
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from grokscope.cluster.calls import aside, within
 from grokscope.cluster.code import Traveller
 from grokscope.cluster.remote import introduce, versions
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
@@ -26,8 +26,6 @@ from grokscope.sweeps.notes import note
 if TYPE_CHECKING:
     from grokscope.cluster.start import Started
     from grokscope.sweeps.running import Running
-
-T = TypeVar("T")
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 1.0  # between two looks at who is there
@@ -185,7 +183,8 @@ class DaskCluster:
             return True
         self._heard = time.monotonic()
         self._meet(threads)
-        place.renew()
+        if place.jobs is not None:
+            place.jobs.renew()
         if self.workers:
             self._alone = now
             self._said.clear()
@@ -280,44 +279,6 @@ class DaskCluster:
             )
         longer = "; wait_seconds in the --cluster-config waits longer" if request.kind in QUEUES else ""
         return f"none of the workers of {request} came within {seconds}{longer}"
-
-
-def aside(call: Callable[[], object]) -> None:
-    """Do something that may take long, or for ever, and whose failure changes nothing."""
-
-    def quietly() -> None:
-        try:
-            call()
-        except Exception:
-            logging.getLogger("distributed").debug("a call to the cluster failed", exc_info=True)
-
-    threading.Thread(target=quietly, daemon=True).start()
-
-
-def within(seconds: float, call: Callable[[], T], too_late: Callable[[T], object] = lambda _: None) -> T:
-    """What a call returns or raises; a TimeoutError if it takes longer. What it returns after that `too_late` gets."""
-    outcome: SimpleQueue[tuple[T | None, Exception | None]] = SimpleQueue()
-    given_up = threading.Event()
-
-    def calling() -> None:
-        try:
-            result = call()
-        except Exception as error:
-            outcome.put((None, error))
-        else:
-            outcome.put((result, None))
-            if given_up.is_set():
-                too_late(result)
-
-    aside(calling)
-    try:
-        result, error = outcome.get(timeout=seconds)
-    except Empty:
-        given_up.set()
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
-    if error is not None:
-        raise error
-    return cast(T, result)
 
 
 def _why_not(answer: object) -> str | None:

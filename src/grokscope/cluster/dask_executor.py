@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from distributed import KilledWorker, as_completed
 
 from grokscope.cluster import remote
-from grokscope.cluster.connection import ClusterWorker, DaskCluster, aside
+from grokscope.cluster.calls import aside
+from grokscope.cluster.connection import ClusterWorker, DaskCluster
 from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
 from grokscope.cluster.request import ClusterError
 from grokscope.cluster.validation import checked_checkpoint, checked_result, is_row

@@ -11,6 +11,9 @@ import time
 from types import ModuleType
 from typing import Any
 
+from distributed import Status
+
+from grokscope.cluster.calls import aside
 from grokscope.cluster.certificates import security_of
 from grokscope.cluster.request import ClusterRequest
 
@@ -44,23 +47,35 @@ class Jobs:
     def __init__(self, cluster: Any, jobs: int) -> None:
         self._cluster, self._jobs = cluster, jobs
         self._seen: dict[str, float] = {}  # jobs that have had workers, and when last
-        cluster.scale(jobs=jobs)
+        self._renewed = time.monotonic()
+        cluster.sync(self._submit)
 
     def renew(self) -> None:
-        """Submit a job for each that had workers and has had none for a while. One that still waits is left alone."""
-        now, there = time.monotonic(), {str(each["name"]) for each in self._workers()}
+        """Submit others for jobs whose workers have been gone for a while. A job that still waits is left alone."""
+        now = time.monotonic()
+        there = {str(worker["name"]) for worker in self._cluster.scheduler_info["workers"].values()}
         for job, spec in list(self._cluster.worker_spec.items()):
             if there & {f"{job}{suffix}" for suffix in spec.get("group", [""])}:
                 self._seen[job] = now
+        if now - self._renewed < GONE_SECONDS:
+            return
+        self._renewed = now
         ended = [job for job, seen in self._seen.items() if now - seen > GONE_SECONDS]
+        ended += [job for job, made in list(self._cluster.workers.items()) if made.status is Status.failed]
         if ended:
-            for job in ended:
-                del self._seen[job]
-            self._cluster.sync(self._replace, ended)
+            self._seen = {job: seen for job, seen in self._seen.items() if job not in ended}
+            aside(lambda: self._cluster.sync(self._replace, ended))
 
     async def _replace(self, ended: list[str]) -> None:
         await self._cluster.scale_down(ended)
-        self._cluster.scale(jobs=self._jobs)
+        await self._submit()
 
-    def _workers(self) -> list[dict[str, Any]]:
-        return list(self._cluster.scheduler_info["workers"].values())
+    async def _submit(self) -> None:
+        self._cluster.scale(jobs=self._jobs)
+        try:
+            await self._cluster  # until all are submitted
+        except Exception:
+            for job in self._cluster.workers.values():
+                if job.status is Status.created:  # Dask leaves those so that it could not start
+                    job.status = Status.failed
+            raise

@@ -19,7 +19,7 @@ from grokscope.errors import in_one_line
 ANSWER_SECONDS = 20.0  # that all hosts have, side by side
 IDLE = "1 hour"  # after which a scheduler ends whose coordinator was killed
 
-_COUNT_CORES = "nproc || getconf _NPROCESSORS_ONLN"
+_COUNT_CORES = "env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc || getconf _NPROCESSORS_ONLN"  # nproc minds both
 
 
 def cores_of_hosts(request: ClusterRequest) -> dict[str, int]:

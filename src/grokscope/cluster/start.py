@@ -6,8 +6,8 @@ with started(request) as place: ...     # place.address is that of the scheduler
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from distributed import Scheduler, Security, SpecCluster
@@ -25,7 +25,7 @@ class Started(NamedTuple):
 
     address: str
     security: Security | None  # None: as Dask itself is configured
-    renew: Callable[[], None] = lambda: None  # to be called now and then, so that there are as many workers as wanted
+    jobs: Jobs | None = None  # of a queue
 
 
 @contextmanager
@@ -34,24 +34,29 @@ def started(request: ClusterRequest) -> Iterator[Started]:
     if request.kind == "address":
         yield Started(request.address, security_of(request))
         return
-    renew: Callable[[], None] = lambda: None  # noqa: E731
-    try:
-        if request.kind in QUEUES:
-            cluster = queue_cluster(request)
-            renew = Jobs(cluster, request.jobs).renew
-        elif request.kind == "ssh":
-            cluster = ssh_cluster(request, cores_of_hosts(request), security_of(request))
-        else:
-            cluster = _local_cluster(request.workers)
-    except ClusterError:
-        raise
-    except Exception as error:  # of queues, hosts and their options anything may come
-        raise ClusterError(f"cannot start {request}: {in_one_line(str(error) or type(error).__name__)}") from error
-    try:
-        yield Started(str(cluster.scheduler_address), cluster.security, renew)
-    finally:
-        with suppress(Exception):  # it ends with this process in any case
-            cluster.close(timeout=10)
+    with ExitStack() as ending:
+        try:
+            cluster = _made(request)
+            ending.callback(_close, cluster)
+            jobs = Jobs(cluster, request.jobs) if request.kind in QUEUES else None
+        except ClusterError:
+            raise
+        except Exception as error:  # of queues, hosts and their options anything may come
+            raise ClusterError(f"cannot start {request}: {in_one_line(str(error) or type(error).__name__)}") from error
+        yield Started(str(cluster.scheduler_address), cluster.security, jobs)
+
+
+def _made(request: ClusterRequest) -> Any:
+    if request.kind in QUEUES:
+        return queue_cluster(request)
+    if request.kind == "ssh":
+        return ssh_cluster(request, cores_of_hosts(request), security_of(request))
+    return _local_cluster(request.workers)
+
+
+def _close(cluster: Any) -> None:
+    with suppress(Exception):  # it ends with this process in any case
+        cluster.close(timeout=10)
 
 
 def _local_cluster(workers: int) -> Any:
