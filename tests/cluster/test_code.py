@@ -53,7 +53,7 @@ def with_measurements(spec: RunSpec, *kinds: str) -> RunSpec:
 
 @pytest.mark.usefixtures("_here")
 def test_your_own_files_and_packages_travel(
-    whole: DaskProcesses, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: DaskProcesses, tiny: RunSpec, tmp_path: Path, serial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file with one beside it, with a package, with a directory without __init__.py; and a module by its name."""
     Path("moments.py").write_text("from further import power\n\ndef second(x):\n    return float(power(x).mean())\n")
@@ -78,7 +78,7 @@ def test_your_own_files_and_packages_travel(
     assert stored.spec.training.measurements == spec.training.measurements
     assert stored.final is not None
     assert all(stored.final[column] is not None for column in ("beside", "package", "plain", "module"))
-    check_stored_once([spec], tmp_path / "store", tmp_path)
+    check_stored_once([spec], tmp_path / "store", serial)
 
 
 @pytest.mark.usefixtures("_here")
@@ -88,7 +88,7 @@ def test_a_worker_takes_each_sweeps_own_version_of_what_a_file_imports(
     """The file that the spec names stays the same, and so does the name of the one beside it."""
     measuring("steady.py", "Steady", "from changing import number", "number")
     spec = with_measurements(tiny, "steady.py:Steady")
-    seen = []
+    seen: list[set[float | None]] = []
     for number in (1.0, 2.0, 1.0):
         Path("changing.py").write_text(f"number = {number}\n")
         store = tmp_path / f"store{len(seen)}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from distributed import Client, Security
-from tests.cluster.dask_processes import check_stored_once, do_all
+from tests.cluster.dask_processes import certificates, check_stored_once, do_all
 from tests.cluster.ssh_server import ssh_server
 from tests.integration.processes import is_running, wait_until
 
@@ -21,17 +21,7 @@ from grokscope.cluster.queues import queue_cluster
 from grokscope.sweeps import Finished, Running, run_all
 
 
-def certificates(directory: Path) -> str:
-    """Files for a trial, as the table that names them."""
-    made = Security.temporary()
-    lines = ["[tls]"]
-    for name, content in (("ca", made.tls_ca_file), ("cert", made.tls_client_cert), ("key", made.tls_client_key)):
-        (directory / f"{name}.pem").write_text(content)
-        lines.append(f'{name} = "{directory / name}.pem"')
-    return "\n".join(lines) + "\n"
-
-
-def test_a_cluster_of_this_machine_is_closed_to_others(tiny: RunSpec, tmp_path: Path) -> None:
+def test_a_cluster_of_this_machine_is_closed_to_others(tiny: RunSpec, tmp_path: Path, serial: Path) -> None:
     with cluster_at("local:1") as cluster:
         do_all([tiny], tmp_path / "store", Running(cluster=cluster))
         assert cluster is not None
@@ -43,7 +33,7 @@ def test_a_cluster_of_this_machine_is_closed_to_others(tiny: RunSpec, tmp_path: 
                 Client(address, security=Security.temporary(), timeout=2, set_as_default=False)
         with pytest.raises(OSError, match=r"closed|reset|Timed out"):
             Client(scheduler.replace("tls", "tcp"), timeout=2, set_as_default=False)
-    check_stored_once([tiny], tmp_path / "store", tmp_path)
+    check_stored_once([tiny], tmp_path / "store", serial)
 
 
 # ---- queues -----------------------------------------------------------------------------------------------------
@@ -95,7 +85,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_jobs_that_end_are_submitted_again(
-    slurm: Path, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slurm: Path, tiny: RunSpec, tmp_path: Path, serial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With certificates that are made for the sweep."""
     monkeypatch.setattr(queues, "GONE_SECONDS", 1.0)
@@ -120,7 +110,7 @@ def test_jobs_that_end_are_submitted_again(
     first, second = slurm.read_text().split()
     assert first != second
     wait_until(lambda: not is_running(int(second)), "the last job is cancelled")
-    check_stored_once(specs, tmp_path / "store", tmp_path)
+    check_stored_once(specs, tmp_path / "store", serial)
 
 
 def test_a_queue_that_does_not_take_jobs_is_named(tiny: RunSpec, tmp_path: Path, slurm: Path) -> None:
@@ -138,7 +128,7 @@ def test_a_queue_that_does_not_take_jobs_is_named(tiny: RunSpec, tmp_path: Path,
 # ---- SSH --------------------------------------------------------------------------------------------------------
 
 
-def test_hosts_by_ssh(tiny: RunSpec, tmp_path: Path) -> None:
+def test_hosts_by_ssh(tiny: RunSpec, tmp_path: Path, serial: Path) -> None:
     """Two names of one host, encrypted."""
     specs = [tiny.updated({"training.seed": seed}) for seed in range(6)]
     with ssh_server(tmp_path) as options:
@@ -146,12 +136,12 @@ def test_hosts_by_ssh(tiny: RunSpec, tmp_path: Path) -> None:
         (tmp_path / "cluster.toml").write_text(options + workers + certificates(tmp_path))
         with cluster_at("ssh", tmp_path / "cluster.toml", "127.0.0.1,localhost") as cluster:
             assert cluster is not None
-            assert cluster.slots == 2
+            assert cluster.slots("cpu") == 2
             do_all(specs, tmp_path / "store", Running(cluster=cluster))
             assert len(cluster.workers) == 2
             assert all(address.startswith("tls://") for address in cluster.workers)
             assert cluster.client.scheduler.address.startswith("tls://")
-    check_stored_once(specs, tmp_path / "store", tmp_path)
+    check_stored_once(specs, tmp_path / "store", serial)
 
 
 def test_hosts_that_do_not_answer_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,11 @@ class ClusterWorker(NamedTuple):
     @property
     def slots(self) -> int:
         """How many orders it works on at the same time."""
-        return self.gpus or self.threads
+        return min(self.gpus, self.threads) if self.gpus else self.threads
+
+    def has(self, device: str) -> bool:
+        """Whether it can compute on this device. On "cpu" all can."""
+        return device == "cpu" or self.gpus > 0
 
 
 class DaskCluster:
@@ -75,8 +79,7 @@ class DaskCluster:
 
     # ---- what a sweep needs -------------------------------------------------------------------------------------
 
-    @property
-    def slots(self) -> int:
+    def slots(self, device: str) -> int:
         """How many orders are worked on at the same time: as many as were asked for, or by those who are there."""
         if self.request.workers:
             return self.request.workers
@@ -86,7 +89,16 @@ class DaskCluster:
         while not self.workers:
             self.look()
             time.sleep(0.05)
-        return self.slots_now
+        self.check_device(device)
+        return sum(worker.slots for worker in self.workers.values() if worker.has(device))
+
+    def check_device(self, device: str) -> None:
+        """Refuse a device that none of those has who are there."""
+        if self.workers and not any(worker.has(device) for worker in self.workers.values()):
+            raise ClusterError(
+                f"no worker of {self.request} has a GPU, and --device is {device}: "
+                "start some with `dask worker … --resources GPU=1`"
+            )
 
     @cached_property
     def _slots_of_hosts(self) -> int:
@@ -96,7 +108,7 @@ class DaskCluster:
 
     @property
     def slots_now(self) -> int:
-        """How many orders those work on who are there."""
+        """How many orders all those work on who are there."""
         return sum(worker.slots for worker in self.workers.values())
 
     @property
@@ -140,6 +152,7 @@ class DaskCluster:
                 f"cannot connect to the scheduler {place.address}: {in_one_line(str(error))}; certificates for tls:// "
                 "are named in the table [tls] of the --cluster-config, or in Dask's own configuration"
             ) from error
+        self._check_scheduler(place)
         self._started = place
 
     def _make_client(self, place: "Started", timeout: float) -> None:
@@ -151,6 +164,18 @@ class DaskCluster:
         # Dask's own timeout is for a scheduler that is not there: one that hangs it would wait for without an end.
         self.client = within(timeout + 1, connected, too_late=lambda client: client.close(timeout=2))
         self._alone = self._heard = self.heard_since = time.monotonic()
+
+    def _check_scheduler(self, place: "Started") -> None:
+        """Orders pass through the scheduler, which looks into them: it needs the same grokscope as workers do."""
+        client, answer = self.client, object()
+        try:
+            answer = within(CONNECT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
+        except OSError as error:
+            raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
+        except Exception as error:
+            answer = error
+        if reason := _why_not(answer):
+            raise ClusterError(f"the scheduler {place.address} {reason}")
 
     def _drop_client(self) -> None:
         client, self.client = self.client, None
@@ -220,6 +245,8 @@ class DaskCluster:
                     f"the scheduler {place.address} went away and did not come back within "
                     f"{self.request.wait_seconds:g} s; nothing is lost, and the same command goes on"
                 ) from error
+        else:
+            self._check_scheduler(place)
 
     def _meet(self, threads: dict[str, int]) -> None:
         """Ask new workers who they are, take up those that have answered, and forget those that have gone."""

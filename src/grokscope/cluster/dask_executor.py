@@ -21,7 +21,6 @@ from grokscope.cluster import remote
 from grokscope.cluster.calls import aside
 from grokscope.cluster.connection import ClusterWorker, DaskCluster
 from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
-from grokscope.cluster.request import ClusterError
 from grokscope.cluster.validation import checked_checkpoint, checked_result, is_row
 from grokscope.engines import stack_key
 from grokscope.errors import StoreError, in_one_line
@@ -166,7 +165,7 @@ class DaskExecutor:
             stacked = engine in ("auto", "stacked")
             device = GPU if device == "cpu" else device
             return Lane("stacked" if stacked else engine, device, MOST_STACKED if stacked else 1, gpu=True)
-        if device != "cpu":
+        if not worker.has(device):
             return None
         return Lane(engine, "cpu", self._running.at_once, gpu=False)
 
@@ -391,11 +390,7 @@ class DaskExecutor:
         if now - self._renewed >= RENEW_SECONDS:
             self._store.renew(*(spec.run_id for spec in self._leased.values()))
             self._renewed = now
-        if self._running.device != "cpu" and there and not any(self._lane(worker) for worker in there.values()):
-            raise ClusterError(
-                f"no worker of {self._cluster.request} has a GPU, and --device is {self._running.device}: "
-                "start some with `dask worker … --resources GPU=1`"
-            )
+        self._cluster.check_device(self._running.device)
 
     def _silence(self, address: str, now: float) -> float:
         """For how long a worker has given no news, if that is too long; otherwise 0.

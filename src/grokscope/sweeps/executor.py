@@ -49,9 +49,8 @@ class Executor(Protocol):
 class Cluster(Protocol):
     """Machines that runs are done on, beside this one."""
 
-    @property
-    def slots(self) -> int:
-        """How many runs, or stacks of runs, are done at the same time."""
+    def slots(self, device: str) -> int:
+        """How many runs, or stacks of runs, are done at the same time on machines that have this device."""
 
     def check(self, specs: Iterable[RunSpec]) -> None:
         """Refuse runs that cannot be done there."""

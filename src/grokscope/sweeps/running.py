@@ -54,7 +54,7 @@ class Running:
     def processes(self) -> int:
         """How many worker processes; 0 for none."""
         if self.cluster is not None:
-            return self.cluster.slots
+            return self.cluster.slots(self.device)
         if self.workers is not None:
             return self.workers
         return 1 if self.engine_used == "stacked" else available_cores()
