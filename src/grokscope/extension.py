@@ -258,9 +258,19 @@ def _short(path: Path) -> str:
     return str(resolved.relative_to(here)) if resolved.is_relative_to(here) else str(resolved)
 
 
+def source_file(place: str) -> Path:
+    """The file of a place, found without importing anything. A path need not be that of a file."""
+    return Path(place).expanduser() if place.endswith(".py") else _file_of(place)
+
+
+def is_loaded_file(module: str) -> bool:
+    """Whether a module was loaded by its path, and has a name that only `load_module` gives."""
+    return module.startswith(_MODULES)
+
+
 def _source(place: str) -> bytes:
     try:
-        path = Path(place).expanduser() if place.endswith(".py") else _file_of(place)
+        path = source_file(place)
         return path.read_bytes()
     except FileNotFoundError:
         raise ExtensionError(f"there is no file {place} in {os.curdir if path.is_absolute() else Path.cwd()}") from None

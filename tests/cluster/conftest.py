@@ -19,9 +19,33 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
         processes.close()
 
 
+@pytest.fixture(scope="session")
+def _lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
+    processes = DaskProcesses(tmp_path_factory.mktemp("dask"))
+    try:
+        yield processes.start()
+    finally:
+        processes.close()
+
+
+@pytest.fixture
+def scheduler(_lasting: DaskProcesses) -> Iterator[DaskProcesses]:
+    """For a test that brings its own workers: they end with it, and the scheduler stays for the next."""
+    try:
+        yield _lasting
+    finally:
+        _lasting.end_workers()
+
+
+@pytest.fixture(scope="session")
+def serial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for runs that are done in this process, to compare with: each is done once for all tests."""
+    return tmp_path_factory.mktemp("serial")
+
+
 @pytest.fixture
 def dask(tmp_path: Path) -> Iterator[DaskProcesses]:
-    """For a test that does something to it."""
+    """For a test that does something to its scheduler."""
     processes = DaskProcesses(tmp_path / "dask")
     try:
         yield processes
@@ -37,9 +61,9 @@ def short(tiny: RunSpec) -> list[RunSpec]:
 
 @pytest.fixture
 def longer() -> list[RunSpec]:
-    """Runs of about a second, which pauses divide."""
+    """Runs of half a second and more, which pauses divide."""
     task, model = TaskSpec(modulus=29), ModelSpec(width=128)
     return [
-        RunSpec(task=task, model=model, training=TrainingSpec(steps=1500, measure_every=100, seed=seed))
-        for seed in range(6)
+        RunSpec(task=task, model=model, training=TrainingSpec(steps=1000, measure_every=100, seed=seed))
+        for seed in range(5)
     ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from distributed import Security
 from tests.integration.processes import children, wait_until
 
 from grokscope import RunSpec, Store
@@ -56,9 +57,10 @@ class DaskProcesses:
 
     def add_worker(self, *options: str, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         plain = () if "--nanny" in options else ("--no-nanny",)
+        here = () if "--host" in options else ("--host", self.host)
         worker = self.process(
             "worker", self.address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(self.directory),
-            *plain, *self.options, *options, before=before,
+            *plain, *here, *self.options, *options, before=before,
         )  # fmt: skip
         self.workers.append(worker)
         return worker
@@ -82,17 +84,41 @@ class DaskProcesses:
         self.scheduler.kill()
         self.scheduler.wait()
 
+    def signal_scheduler(self, number: int) -> None:
+        assert self.scheduler is not None
+        with_signal(self.scheduler.pid, number)
+
+    def end_workers(self) -> None:
+        for worker in self.workers:
+            _end(worker)
+        self.workers.clear()
+
     def close(self) -> None:
-        for process in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
-            for pid in [*children(process.pid), process.pid]:
-                with_signal(pid, signal.SIGKILL)
-            process.wait()
+        self.end_workers()
+        if self.scheduler:
+            _end(self.scheduler)
 
     @contextmanager
     def cluster(self, **changes: float) -> Iterator[DaskCluster]:
         """A connection to it."""
         with DaskCluster(ClusterRequest("address", self.address, **changes)) as cluster:  # type: ignore[arg-type]
             yield cluster
+
+
+def certificates(directory: Path) -> str:
+    """Files for a trial, as the table that names them."""
+    made = Security.temporary()
+    lines = ["[tls]"]
+    for name, content in (("ca", made.tls_ca_file), ("cert", made.tls_client_cert), ("key", made.tls_client_key)):
+        (directory / f"{name}.pem").write_text(content)
+        lines.append(f'{name} = "{directory / name}.pem"')
+    return "\n".join(lines) + "\n"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pid in [*children(process.pid), process.pid]:
+        with_signal(pid, signal.SIGKILL)
+    process.wait()
 
 
 def with_signal(pid: int, number: int) -> None:
@@ -104,13 +130,13 @@ def do_all(specs: Sequence[RunSpec], store: Path, running: Running) -> list[Prog
     """Do runs, and see that none failed."""
     with closing(run_all(specs, store, running)) as events:
         seen = list(events)
-    assert not [event for event in seen if isinstance(event, Failed)]
+    errors = [event.error for event in seen if isinstance(event, Failed)]
+    assert not errors, errors
     return seen
 
 
-def check_stored_once(specs: Sequence[RunSpec], store: Path, tmp_path: Path) -> None:
+def check_stored_once(specs: Sequence[RunSpec], store: Path, serial: Path) -> None:
     """Every run is there once, with the very bits of a sweep in one process, and nothing is left of the way there."""
-    serial = tmp_path / "serial"
     do_all(specs, serial, Running(workers=0))
     ours, theirs = Store(store), Store(serial)
     assert {run.run_id for run in ours.all()} == {spec.run_id for spec in specs}

@@ -59,7 +59,7 @@ def hosts() -> Iterator[None]:
 
 @pytest.mark.usefixtures("hosts")
 def test_a_host_that_is_cut_off_and_comes_back(
-    longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    longer: list[RunSpec], tmp_path: Path, serial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 0.3)
     monkeypatch.setattr(dask_executor, "CHECKPOINTS_A_SECOND", 100.0)
@@ -82,10 +82,10 @@ def test_a_host_that_is_cut_off_and_comes_back(
                 finished += isinstance(event, Finished)
                 if isinstance(event, Finished) and finished == 1:
                     ip("link", "set", "gs-two-out", "down")
-                if isinstance(event, Finished) and finished == 4:
+                if isinstance(event, Finished) and finished == 3:
                     ip("link", "set", "gs-two-out", "up")
     finally:
         dask.close()
     assert finished == len(longer)
     assert {address.partition("//")[2].partition(":")[0] for address in used} >= {f"{NETWORK}.2", f"{NETWORK}.3"}
-    check_stored_once(longer, tmp_path / "store", tmp_path)
+    check_stored_once(longer, tmp_path / "store", serial)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from tests.cluster.dask_processes import DaskProcesses, check_stored_once, with_signal
@@ -21,7 +22,13 @@ from grokscope.sweeps import Failed, Finished, Measured, Progress, Running, Star
 GARBAGE = """
 from grokscope.cluster import remote
 from grokscope.cluster.parcels import Done, Paused
-remote.advance = lambda order: {garbage}
+answers = [
+    lambda: "nothing",
+    lambda: [Done(b"x" * 100)],
+    lambda: [Paused(b"")],
+    lambda: 1 / 0,
+]
+remote.advance = lambda order: answers[order.runs[0].spec["training"]["seed"]]()
 """
 HUNGRY = """
 import time
@@ -55,7 +62,7 @@ def watched(
             yield event
 
 
-def kill_at_random(dask: DaskProcesses, specs: list[RunSpec], tmp_path: Path, kills: int) -> None:
+def kill_at_random(dask: DaskProcesses, specs: list[RunSpec], store: Path, serial: Path, kills: int) -> None:
     """Kill a worker again and again during a sweep, and start another in its place."""
     choice, left = random.Random(17), kills
     every = len(specs) // (kills + 1)
@@ -73,29 +80,36 @@ def kill_at_random(dask: DaskProcesses, specs: list[RunSpec], tmp_path: Path, ki
             dask.add_worker()
 
     with dask.cluster() as cluster:
-        seen = list(watched(specs, tmp_path / "store", Running(cluster=cluster), on_event))
+        seen = list(watched(specs, store, Running(cluster=cluster), on_event))
     assert not left
     assert not [event for event in seen if isinstance(event, Failed)]
     assert sum(isinstance(event, Finished) for event in seen) == len(specs)
-    check_stored_once(specs, tmp_path / "store", tmp_path)
+    check_stored_once(specs, store, serial)
 
 
 def test_workers_killed_at_random(
-    dask: DaskProcesses, short: list[RunSpec], longer: list[RunSpec], tmp_path: Path
+    scheduler: DaskProcesses, short: list[RunSpec], longer: list[RunSpec], tmp_path: Path, serial: Path
 ) -> None:
-    kill_at_random(dask.start(3), [*longer[:2], *short], tmp_path, kills=3)
+    for _ in range(2):
+        scheduler.add_worker()
+    kill_at_random(scheduler, [*longer[:2], *short], tmp_path / "store", serial, kills=3)
 
 
 @pytest.mark.verify
-def test_workers_killed_at_random_in_a_sweep_of_hundreds(dask: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:
+@pytest.mark.timeout(3600)
+def test_workers_killed_at_random_in_a_sweep_of_hundreds(
+    scheduler: DaskProcesses, tiny: RunSpec, tmp_path: Path, serial: Path
+) -> None:
     specs = [tiny.updated({"training.seed": seed, "training.steps": 2000}) for seed in range(300)]
-    kill_at_random(dask.start(3), specs, tmp_path, kills=20)
+    for _ in range(3):
+        scheduler.add_worker()
+    kill_at_random(scheduler, specs, tmp_path / "store", serial, kills=20)
 
 
 def test_a_scheduler_that_is_killed_and_comes_back(
-    dask: DaskProcesses, longer: list[RunSpec], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dask: DaskProcesses, longer: list[RunSpec], tmp_path: Path, serial: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dask.start(2)
+    dask.start(1)
     gone = False
 
     def on_event(event: Progress) -> None:
@@ -104,13 +118,13 @@ def test_a_scheduler_that_is_killed_and_comes_back(
             gone = True
             dask.stop_scheduler()
             time.sleep(1)
-            dask.start(2)
+            dask.start(1)
 
     with dask.cluster() as cluster:
         list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
     assert gone
     assert f"The connection to the scheduler {dask.address} is lost" in capsys.readouterr().err
-    check_stored_once(longer, tmp_path / "store", tmp_path)
+    check_stored_once(longer, tmp_path / "store", serial)
 
 
 def test_a_scheduler_that_does_not_come_back_ends_the_sweep_with_nothing_lost(
@@ -133,6 +147,56 @@ def test_a_scheduler_that_does_not_come_back_ends_the_sweep_with_nothing_lost(
     assert not store.leases()
 
 
+def test_a_scheduler_that_hangs_is_not_waited_for_for_ever(
+    dask: DaskProcesses,
+    longer: list[RunSpec],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is stopped, so that its connections stay open and nothing comes from it."""
+    monkeypatch.setattr(connection, "SCHEDULER_SECONDS", 0.5)
+    dask.start(1)
+
+    def on_event(event: Progress) -> None:
+        if isinstance(event, Finished):
+            cluster.request = replace(cluster.request, wait_seconds=1.0)
+            dask.signal_scheduler(signal.SIGSTOP)
+
+    with (
+        dask.cluster() as cluster,
+        pytest.raises(ClusterError, match=r"has not answered for \d s, although .* nothing is lost, and the same"),
+    ):
+        list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
+    assert capsys.readouterr().err.count(f"The scheduler {dask.address} does not answer: waiting for it") == 1
+    store = Store(tmp_path / "store")
+    assert store.all()
+    assert not store.leases()
+
+
+def test_while_a_scheduler_hangs_no_worker_is_given_up(
+    dask: DaskProcesses, longer: list[RunSpec], tmp_path: Path, serial: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SCHEDULER_SECONDS", 0.5)
+    given_up: list[str] = []
+    monkeypatch.setattr(connection.DaskCluster, "give_up", lambda _, address: given_up.append(address))
+    dask.start(1)
+    hung = False
+
+    def on_event(event: Progress) -> None:
+        nonlocal hung
+        if isinstance(event, Finished) and not hung:
+            hung = True
+            dask.signal_scheduler(signal.SIGSTOP)
+            Timer(4.0, dask.signal_scheduler, [signal.SIGCONT]).start()
+
+    with dask.cluster(silent_seconds=2.0) as cluster:
+        list(watched(longer[:3], tmp_path / "store", Running(cluster=cluster), on_event))
+    assert hung
+    assert not given_up
+    check_stored_once(longer[:3], tmp_path / "store", serial)
+
+
 COORDINATOR = """
 from grokscope.cli import main
 from grokscope.cluster import dask_executor
@@ -141,11 +205,10 @@ main()
 """
 
 
-def test_a_coordinator_that_is_killed_goes_on_where_it_was(dask: DaskProcesses, tmp_path: Path) -> None:
+def test_a_coordinator_that_is_killed_goes_on_where_it_was(whole: DaskProcesses, tmp_path: Path, serial: Path) -> None:
     """And what it had ordered ends by itself."""
-    dask.start(2)
-    fields = ("--set", "task.modulus=31", "--set", "model.width=128", "--set", "training.steps=6000")
-    sweep = ("sweep", "fig3a", "--grid", "1x1", *fields, "--cluster", dask.address)
+    fields = ("--set", "task.modulus=31", "--set", "model.width=128", "--set", "training.steps=2500")
+    sweep = ("sweep", "fig3a", "--grid", "1x1", *fields, "--cluster", whole.address)
     command = [sys.executable, "-c", COORDINATOR, *sweep]
     runs = tmp_path / "grokscope-runs"
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as first:
@@ -157,61 +220,56 @@ def test_a_coordinator_that_is_killed_goes_on_where_it_was(dask: DaskProcesses, 
     store = Store(runs)
     assert len(store.all()) == 4
     assert before <= {run.run_id for run in store.all()}
-    check_stored_once([run.spec for run in store.all()], runs, tmp_path)
+    check_stored_once([run.spec for run in store.all()], runs, serial)
 
 
-def test_a_worker_that_hangs_is_given_up(dask: DaskProcesses, longer: list[RunSpec], tmp_path: Path) -> None:
-    dask.start(2)
+def test_a_worker_that_hangs_is_given_up(
+    scheduler: DaskProcesses, longer: list[RunSpec], tmp_path: Path, serial: Path
+) -> None:
+    workers = [scheduler.add_worker() for _ in range(2)]
     stopped = False
 
     def on_event(event: Progress) -> None:
         nonlocal stopped
         if isinstance(event, Finished) and not stopped:
             stopped = True
-            with_signal(dask.workers[0].pid, signal.SIGSTOP)
+            with_signal(workers[0].pid, signal.SIGSTOP)
 
-    with dask.cluster(silent_seconds=5.0) as cluster:
+    with scheduler.cluster(silent_seconds=4.0) as cluster:
         seen = list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
     assert stopped
     assert not [event for event in seen if isinstance(event, Failed)]
-    check_stored_once(longer, tmp_path / "store", tmp_path)
+    check_stored_once(longer, tmp_path / "store", serial)
 
 
-@pytest.mark.parametrize(
-    ("garbage", "reason"),
-    [
-        ("'nothing'", "it is 'nothing'"),
-        ("[Done(b'x' * 100)]", "not a safetensors file"),
-        ("[Paused(b'')]", "not a safetensors file"),
-        ("1 / 0", "could not do it: ZeroDivisionError"),
-    ],
-)
 def test_a_worker_that_answers_with_garbage_is_not_believed(
-    dask: DaskProcesses, tiny: RunSpec, tmp_path: Path, garbage: str, reason: str
+    scheduler: DaskProcesses, tiny: RunSpec, tmp_path: Path
 ) -> None:
-    dask.start(1, *dask.preload(GARBAGE.format(garbage=garbage)))
-    with dask.cluster() as cluster:
-        (failed,) = [
-            event for event in run_all([tiny], tmp_path / "s", Running(cluster=cluster)) if isinstance(event, Failed)
-        ]
-    assert reason in failed.error
+    scheduler.add_worker(*scheduler.preload(GARBAGE))
+    specs = [tiny.updated({"training.seed": seed}) for seed in range(4)]
+    with scheduler.cluster() as cluster:
+        seen = list(run_all(specs, tmp_path / "s", Running(cluster=cluster)))
+    said = {event.index: event.error for event in seen if isinstance(event, Failed)}
+    reasons = ("it is 'nothing'", "not a safetensors file", "not a safetensors file", "could not do it: ZeroDivision")
+    assert sorted(said) == [0, 1, 2, 3]
+    for index, reason in enumerate(reasons):
+        assert reason in said[index]
+        assert said[index].startswith("the worker tcp://127.0.0.1:")
     store = Store(tmp_path / "s")
     assert not store.all()
-    (failure,) = store.failures()
-    assert failure.error == failed.error
-    assert failure.error.startswith("the worker tcp://127.0.0.1:")
+    assert sorted(failure.error for failure in store.failures()) == sorted(said.values())
 
 
 def test_a_run_that_kills_its_worker_three_times_has_failed(
-    dask: DaskProcesses, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheduler: DaskProcesses, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its memory runs out, the nanny kills it and starts another, again and again."""
     monkeypatch.chdir(tmp_path)
     Path("hungry.py").write_text(HUNGRY)
     hungry = tiny.updated({"training.measurements": ["hungry.py:Hungry"]})
-    dask.start(1, "--nanny", "--memory-limit", "700MB")
+    scheduler.add_worker("--nanny", "--memory-limit", "700MB")
     others = [tiny.updated({"training.seed": seed}) for seed in range(4)]
-    with dask.cluster() as cluster:
+    with scheduler.cluster() as cluster:
         seen = list(run_all([hungry, *others], tmp_path / "store", Running(cluster=cluster)))
     (failed,) = [event for event in seen if isinstance(event, Failed)]
     assert failed.index == 0

@@ -48,5 +48,6 @@ def test_a_long_queue_costs_little_memory(whole: DaskProcesses, tmp_path: Path) 
 
 
 @pytest.mark.verify
+@pytest.mark.timeout(3600)
 def test_all_of_a_long_queue_costs_little_memory(whole: DaskProcesses, tmp_path: Path) -> None:
     assert most_memory(whole, tmp_path, 10_000) < 500

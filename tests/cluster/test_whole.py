@@ -6,19 +6,22 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from distributed import Security
-from tests.cluster.dask_processes import DaskProcesses, check_stored_once, do_all
-from tests.integration.processes import grokscope
+from tests.cluster.dask_processes import DaskProcesses, certificates, check_stored_once, do_all
+from tests.integration.processes import grokscope, here
 
 import grokscope as gs
-from grokscope import ClusterError, RunSpec, Store, TrainingSpec
+from grokscope import ClusterError, RunSpec, Store
 from grokscope.cluster import ClusterRequest, DaskCluster, dask_executor
-from grokscope.cluster.start import queue_cluster
 from grokscope.sweeps import Failed, Measured, Running, run_all
 
 
 def test_runs_on_a_cluster_are_those_of_one_process(
-    whole: DaskProcesses, short: list[RunSpec], longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: DaskProcesses,
+    short: list[RunSpec],
+    longer: list[RunSpec],
+    tmp_path: Path,
+    serial: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 0.2)  # so that runs are done in several pieces
     monkeypatch.setattr(dask_executor, "CHECKPOINTS_A_SECOND", 100.0)
@@ -26,7 +29,7 @@ def test_runs_on_a_cluster_are_those_of_one_process(
     with whole.cluster() as cluster:
         seen = do_all(specs, tmp_path / "store", Running(cluster=cluster))
     assert [event for event in seen if isinstance(event, Measured)]
-    check_stored_once(specs, tmp_path / "store", tmp_path)
+    check_stored_once(specs, tmp_path / "store", serial)
 
 
 def test_there_are_news_of_a_run_before_it_answers(
@@ -47,26 +50,6 @@ def test_weights_come_back_too(whole: DaskProcesses, tiny: RunSpec, tmp_path: Pa
     assert weights["U"].shape == (24, 11)
 
 
-def test_your_own_module_travels(whole: DaskProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers have another working directory; the file, and one beside it that it imports, come with the runs."""
-    monkeypatch.chdir(tmp_path)
-    Path("moments.py").write_text("def second(values):\n    return float((values**2).mean())\n")
-    Path("mine.py").write_text(
-        "import grokscope as gs\nfrom moments import second\n\n\n"
-        "class Second(gs.Measurement):\n    columns = ('second',)\n\n"
-        "    def measure(self, moment):\n        return {'second': second(moment.weights['U'])}\n"
-    )
-    spec = RunSpec(training=TrainingSpec(steps=3, measurements=("mine.py:Second",)))
-    spec = spec.updated({"task.modulus": 11, "model.width": 8})
-    with whole.cluster() as cluster:
-        do_all([spec], tmp_path / "store", Running(cluster=cluster))
-    check_stored_once([spec], tmp_path / "store", tmp_path)
-    stored = Store(tmp_path / "store").resolve(spec.run_id)
-    assert stored.spec.training.measurements == spec.training.measurements
-    assert stored.final is not None
-    assert stored.final["second"] is not None
-
-
 def test_your_own_code_that_fails_is_a_failed_run(
     whole: DaskProcesses, tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,37 +67,45 @@ def test_your_own_code_that_fails_is_a_failed_run(
 
 
 def test_workers_with_a_gpu_take_stacks_and_the_others_single_runs(
-    dask: DaskProcesses, short: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheduler: DaskProcesses, short: list[RunSpec], tmp_path: Path, serial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_executor, "GPU", "cpu")  # there is none here: the stacked engine computes on the CPU
-    dask.start(1)
-    dask.add_worker("--resources", "GPU=1")
-    with dask.cluster() as cluster:
+    scheduler.add_worker()
+    scheduler.add_worker("--resources", "GPU=1")
+    with scheduler.cluster() as cluster:
         cluster.connect()
         while len(cluster.workers) < 2:
             cluster.look()
             time.sleep(0.1)
+        assert Running(cluster=cluster).processes == 2
+        assert Running(cluster=cluster, device="cuda").processes == 1  # the others have none
         do_all(short, tmp_path / "store", Running(cluster=cluster))
     engines = Counter(run.engine for run in Store(tmp_path / "store").all())
     assert sum(engines.values()) == len(short)
     assert engines["stacked"] > 1
     assert set(engines) <= {"stacked", "native"}
+    do_all(short, serial, Running(workers=0))
+    for run in Store(tmp_path / "store").all():
+        alone = Store(serial).resolve(run.run_id)
+        assert run.phase is alone.phase
+        assert run.final is not None
+        assert alone.final is not None
+        assert run.final["test_loss"] == pytest.approx(alone.final["test_loss"], rel=1e-3)
 
 
 def test_all_that_a_gpu_had_can_be_done_without_it(
-    dask: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scheduler: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_executor, "GPU", "cpu")
     monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 0.3)
-    dask.start(0)
-    gpu = dask.add_worker("--resources", "GPU=1")
-    with dask.cluster() as cluster:
+    gpu = scheduler.add_worker("--resources", "GPU=1")
+    with scheduler.cluster() as cluster:
         for event in run_all(longer[:2], tmp_path / "store", Running(cluster=cluster)):
             assert not isinstance(event, Failed)
             if isinstance(event, Measured) and gpu.poll() is None:
                 gpu.kill()
                 gpu.wait()
-                dask.add_worker()
+                scheduler.add_worker()
     assert {run.engine for run in Store(tmp_path / "store").all()} == {"native"}
 
 
@@ -128,7 +119,8 @@ def test_python_and_the_command_line_take_the_same_cluster(whole: DaskProcesses,
     )
     assert [cell.outcome for cell in diagram.all_cells()] == ["confusion", "confusion"]
     scale = ("--scale", "tiny", "--store", "runs", "--cluster", whole.address)
-    grokscope("figure", "fig01", *scale, "--out", "pictures", cwd=tmp_path)
+    drawn = here(("figure", "fig01", *scale, "--out", "pictures"), tmp_path)
+    assert drawn.returncode == 0, drawn.stderr
     assert (tmp_path / "pictures" / "fig01.png").exists()
     findings = gs.claims("fig01", scale="tiny", store=tmp_path / "runs", cluster=whole.address)
     assert len(findings)
@@ -137,17 +129,11 @@ def test_python_and_the_command_line_take_the_same_cluster(whole: DaskProcesses,
 
 
 def test_a_connection_with_certificates(tmp_path: Path, tiny: RunSpec) -> None:
-    made = Security.temporary()
-    files = {}
-    for name, content in (
-        ("ca", made.tls_ca_file), ("cert", made.tls_client_cert), ("key", made.tls_client_key)
-    ):  # fmt: skip
-        files[name] = tmp_path / f"{name}.pem"
-        files[name].write_text(content)
-    options = ("--tls-ca-file", str(files["ca"]), "--tls-cert", str(files["cert"]), "--tls-key", str(files["key"]))
-    dask = DaskProcesses(tmp_path / "dask", protocol="tls", options=options)
     config = tmp_path / "cluster.toml"
-    config.write_text("[tls]\n" + "".join(f'{name} = "{file}"\n' for name, file in files.items()))
+    config.write_text(certificates(tmp_path))
+    ca, cert, key = (f"{tmp_path}/{name}.pem" for name in ("ca", "cert", "key"))
+    options = ("--tls-ca-file", ca, "--tls-cert", cert, "--tls-key", key)
+    dask = DaskProcesses(tmp_path / "dask", protocol="tls", options=options)
     try:
         dask.start(1)
         with DaskCluster(ClusterRequest.parse(dask.address, config)) as cluster:
@@ -159,21 +145,3 @@ def test_a_connection_with_certificates(tmp_path: Path, tiny: RunSpec) -> None:
             list(run_all([tiny], tmp_path / "other", Running(cluster=cluster)))
     finally:
         dask.close()
-
-
-@pytest.mark.parametrize(
-    ("queue", "expected"), [("slurm", "#SBATCH"), ("pbs", "#PBS"), ("lsf", "#BSUB"), ("sge", "#$")]
-)
-def test_the_job_of_a_queue(tmp_path: Path, queue: str, expected: str) -> None:
-    config = tmp_path / "cluster.toml"
-    config.write_text(
-        f'jobs = 5\n[{queue}]\ncores = 4\nprocesses = 4\nmemory = "8GB"\nqueue = "long"\nwalltime = "02:00:00"\n'
-    )
-    request = ClusterRequest.parse(queue, config)
-    assert request.workers == 20
-    with closing(queue_cluster(request)) as cluster:
-        script = cluster.job_script()
-    assert expected in script
-    assert "long" in script
-    assert "--nworkers 4" in script
-    assert "--nthreads 1" in script

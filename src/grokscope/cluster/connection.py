@@ -6,26 +6,31 @@ cluster.workers         # by address: those that have this version of grokscope
 """
 
 import logging
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from grokscope.cluster.calls import aside, within
+from grokscope.cluster.code import Traveller
 from grokscope.cluster.remote import introduce, versions
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
 from grokscope.errors import in_one_line
+from grokscope.spec import RunSpec
 from grokscope.sweeps.executor import Executor
 from grokscope.sweeps.notes import note
 
 if TYPE_CHECKING:
+    from grokscope.cluster.start import Started
     from grokscope.sweeps.running import Running
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 1.0  # between two looks at who is there
 SCHEDULER_SECONDS = 5.0  # in which a scheduler has to say that; otherwise it is asked again
+PATIENT_SECONDS = 10.0  # that nobody comes before it is said that somebody is waited for
 
 
 class ClusterWorker(NamedTuple):
@@ -38,7 +43,11 @@ class ClusterWorker(NamedTuple):
     @property
     def slots(self) -> int:
         """How many orders it works on at the same time."""
-        return self.gpus or self.threads
+        return min(self.gpus, self.threads) if self.gpus else self.threads
+
+    def has(self, device: str) -> bool:
+        """Whether it can compute on this device. On "cpu" all can."""
+        return device == "cpu" or self.gpus > 0
 
 
 class DaskCluster:
@@ -46,11 +55,14 @@ class DaskCluster:
 
     def __init__(self, request: ClusterRequest) -> None:
         self.request = request
+        self.traveller = Traveller()
         self.workers: dict[str, ClusterWorker] = {}
         self.client: Any = None  # None while there is no connection
+        self.heard_since = -float("inf")  # since when the scheduler has answered each time that it was asked
         self._closing = ExitStack()
-        self._address = ""
-        self._looked = self._alone = self._lost = -float("inf")  # when
+        self._started: Started | None = None
+        self._looked = self._alone = self._lost = self._heard = -float("inf")  # when
+        self._said: set[str] = set()  # of what is waited for
         self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._asked: dict[str, int] = {}  # workers that were asked who they are, and their threads
         self._shunned: set[str] = set()  # of another version, or silent for too long
@@ -60,33 +72,54 @@ class DaskCluster:
 
     def __exit__(self, *_: object) -> None:
         if self.client is not None:
+            client, self.client = self.client, None
             with suppress(Exception):  # the connection may be broken already
-                self.client.close(timeout=2)
-        self.client = None
+                within(3, lambda: client.close(timeout=2))
         self._closing.close()
 
     # ---- what a sweep needs -------------------------------------------------------------------------------------
 
-    @property
-    def slots(self) -> int:
+    def slots(self, device: str) -> int:
         """How many orders are worked on at the same time: as many as were asked for, or by those who are there."""
-        if self.request.kind != "address":
+        if self.request.workers:
             return self.request.workers
+        if self.request.kind == "ssh" and self._started is None:
+            return self._slots_of_hosts
         self.connect()
         while not self.workers:
             self.look()
             time.sleep(0.05)
-        return self.slots_now
+        self.check_device(device)
+        return sum(worker.slots for worker in self.workers.values() if worker.has(device))
+
+    def check_device(self, device: str) -> None:
+        """Refuse a device that none of those has who are there."""
+        if self.workers and not any(worker.has(device) for worker in self.workers.values()):
+            raise ClusterError(
+                f"no worker of {self.request} has a GPU, and --device is {device}: "
+                "start some with `dask worker … --resources GPU=1`"
+            )
+
+    @cached_property
+    def _slots_of_hosts(self) -> int:
+        from grokscope.cluster.ssh import cores_of_hosts, slots_of
+
+        return slots_of(self.request, cores_of_hosts(self.request))
 
     @property
     def slots_now(self) -> int:
-        """How many orders those work on who are there."""
+        """How many orders all those work on who are there."""
         return sum(worker.slots for worker in self.workers.values())
 
     @property
     def connected(self) -> bool:
         """Whether orders can be given."""
         return self.client is not None and self.client.status == "running"
+
+    def check(self, specs: Iterable[RunSpec]) -> None:
+        """Refuse code of the user's that cannot travel to the workers."""
+        for spec in specs:
+            self.traveller.pack(spec)
 
     def executor(self, store: Path, running: "Running") -> Executor:
         """Does runs on the workers of this cluster."""
@@ -99,7 +132,7 @@ class DaskCluster:
 
     def connect(self) -> None:
         """Start what has to be started, and connect, if that was not done before."""
-        if self._address:
+        if self._started is not None:
             return
         import dask
         from distributed import Client  # noqa: F401 (without it `dask.config` lacks its settings)
@@ -109,24 +142,40 @@ class DaskCluster:
         # A checkpoint is part of the order that goes on from it, and may be large.
         self._closing.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}))
         self._closing.enter_context(_silenced("distributed"))
-        self._address = self._closing.enter_context(started(self.request))
+        place = self._closing.enter_context(started(self.request))
         try:
-            self._make_client(CONNECT_SECONDS)
+            self._make_client(place, CONNECT_SECONDS)
         except OSError as error:
-            raise ClusterError(f"cannot reach the scheduler {self._address}: {_reason(error)}") from error
-        except (TypeError, ValueError) as error:  # of an address, or of certificates that are not there
+            raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
+        except (TypeError, ValueError, RuntimeError) as error:  # of an address, or of certificates that are not there
             raise ClusterError(
-                f"cannot connect to the scheduler {self._address}: {in_one_line(str(error))}; certificates for tls:// "
+                f"cannot connect to the scheduler {place.address}: {in_one_line(str(error))}; certificates for tls:// "
                 "are named in the table [tls] of the --cluster-config, or in Dask's own configuration"
             ) from error
-        self._alone = time.monotonic()
+        self._check_scheduler(place)
+        self._started = place
 
-    def _make_client(self, timeout: float) -> None:
+    def _make_client(self, place: "Started", timeout: float) -> None:
         from distributed import Client
 
-        from grokscope.cluster.start import security_of
+        def connected() -> Any:
+            return Client(place.address, security=place.security, timeout=timeout, set_as_default=False)
 
-        self.client = Client(self._address, security=security_of(self.request), timeout=timeout, set_as_default=False)
+        # Dask's own timeout is for a scheduler that is not there: one that hangs it would wait for without an end.
+        self.client = within(timeout + 1, connected, too_late=lambda client: client.close(timeout=2))
+        self._alone = self._heard = self.heard_since = time.monotonic()
+
+    def _check_scheduler(self, place: "Started") -> None:
+        """Orders pass through the scheduler, which looks into them: it needs the same grokscope as workers do."""
+        client, answer = self.client, object()
+        try:
+            answer = within(CONNECT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
+        except OSError as error:
+            raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
+        except Exception as error:
+            answer = error
+        if reason := _why_not(answer):
+            raise ClusterError(f"the scheduler {place.address} {reason}")
 
     def _drop_client(self) -> None:
         client, self.client = self.client, None
@@ -138,41 +187,66 @@ class DaskCluster:
         """See who is there now, about once a second; whether there was time for it.
 
         An error if nobody has come for too long, if a first worker has another version of grokscope, or if the
-        scheduler has gone away for too long.
+        scheduler has gone away, or has not answered, for too long.
         """
+        place = self._started
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
+        if place is None or now - self._looked < LOOK_SECONDS:
             return False
         self._looked = now
         if self.client is not None and not self.connected:
-            note(f"The connection to the scheduler {self._address} is lost: trying to have it back.")
+            note(f"The connection to the scheduler {place.address} is lost: trying to have it back.")
             self._lost = now
             self._drop_client()
         if self.client is None:
-            self._reconnect()
+            self._reconnect(place)
             return True
         try:
             threads = self.client.nthreads(callback_timeout=SCHEDULER_SECONDS)
         except OSError:  # among them timeouts; a broken connection shows in the client's status
+            self._hear_nothing(place)
             return True
+        self._heard = time.monotonic()
         self._meet(threads)
+        if place.jobs is not None:
+            place.jobs.renew()
         if self.workers:
             self._alone = now
+            self._said.clear()
         elif now - self._alone > self.request.wait_seconds:
             raise ClusterError(self._nobody())
+        elif now - self._alone > PATIENT_SECONDS:
+            self._say_once(f"Waiting for a worker of {self.request}, {self.request.wait_seconds:g} s at most.")
         return True
 
-    def _reconnect(self) -> None:
+    def _hear_nothing(self, place: "Started") -> None:
+        """A scheduler may hang with its connection open. What workers have done meanwhile it does not pass on."""
+        now = time.monotonic()
+        self.heard_since = now
+        wait = self.request.wait_seconds
+        if now - self._heard > wait:
+            raise ClusterError(
+                f"the scheduler {place.address} has not answered for {now - self._heard:.0f} s, although the "
+                "connection is open; nothing is lost, and the same command goes on"
+            )
+        self._say_once(f"The scheduler {place.address} does not answer: waiting for it, {wait:g} s at most.")
+
+    def _say_once(self, message: str) -> None:
+        if message not in self._said:
+            self._said.add(message)
+            note(message)
+
+    def _reconnect(self, place: "Started") -> None:
         try:
-            self._make_client(LOOK_SECONDS)
+            self._make_client(place, SCHEDULER_SECONDS)
         except OSError as error:
             if time.monotonic() - self._lost > self.request.wait_seconds:
                 raise ClusterError(
-                    f"the scheduler {self._address} went away and did not come back within "
+                    f"the scheduler {place.address} went away and did not come back within "
                     f"{self.request.wait_seconds:g} s; nothing is lost, and the same command goes on"
                 ) from error
         else:
-            self._alone = time.monotonic()
+            self._check_scheduler(place)
 
     def _meet(self, threads: dict[str, int]) -> None:
         """Ask new workers who they are, take up those that have answered, and forget those that have gone."""
@@ -231,19 +305,7 @@ class DaskCluster:
                 f"dask worker {request.address} --nthreads 1"
             )
         longer = "; wait_seconds in the --cluster-config waits longer" if request.kind in QUEUES else ""
-        return f"none of the {request.workers} workers of {request} came within {seconds}{longer}"
-
-
-def aside(call: Callable[[], object]) -> None:
-    """Do something that may take long, or for ever, and whose failure changes nothing."""
-
-    def quietly() -> None:
-        try:
-            call()
-        except Exception:
-            logging.getLogger("distributed").debug("a call to the cluster failed", exc_info=True)
-
-    threading.Thread(target=quietly, daemon=True).start()
+        return f"none of the workers of {request} came within {seconds}{longer}"
 
 
 def _why_not(answer: object) -> str | None:

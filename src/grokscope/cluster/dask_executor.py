@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 from distributed import KilledWorker, as_completed
 
 from grokscope.cluster import remote
-from grokscope.cluster.code import Traveller
-from grokscope.cluster.connection import ClusterWorker, DaskCluster, aside
+from grokscope.cluster.calls import aside
+from grokscope.cluster.connection import ClusterWorker, DaskCluster
 from grokscope.cluster.parcels import Broken, Done, Order, Paused, RunOrder, Untouched, news_topic
-from grokscope.cluster.request import ClusterError
 from grokscope.cluster.validation import checked_checkpoint, checked_result, is_row
 from grokscope.engines import stack_key
 from grokscope.errors import StoreError, in_one_line
@@ -94,7 +93,6 @@ class DaskExecutor:
         self._silent: dict[str, str] = {}  # orders that workers were given up with, and these workers' addresses
         self._news: deque[object] = deque()  # as Dask's own thread hears them
         self._losses: Counter[int] = Counter()  # of workers with a run, since it was heard of last
-        self._traveller = Traveller()
         self._typical = 2 * SHORT_SECONDS  # that a run takes, or a piece of it; until that is known
         self._renewed = time.monotonic()
         self._stop_by: float | None = None
@@ -167,7 +165,7 @@ class DaskExecutor:
             stacked = engine in ("auto", "stacked")
             device = GPU if device == "cpu" else device
             return Lane("stacked" if stacked else engine, device, MOST_STACKED if stacked else 1, gpu=True)
-        if device != "cpu":
+        if not worker.has(device):
             return None
         return Lane(engine, "cpu", self._running.at_once, gpu=False)
 
@@ -228,7 +226,7 @@ class DaskExecutor:
 
     def _order(self, worker: ClusterWorker, lane: Lane, tasks: list[Assignment]) -> None:
         try:
-            code = {place: files for _, spec in tasks for place, files in self._traveller.pack(spec).items()}
+            code = {place: files for _, spec in tasks for place, files in self._cluster.traveller.pack(spec).items()}
         except ExtensionError as error:
             for index, spec in tasks:
                 self._said.append(self._fail(index, spec, str(error), f"{error}\n"))
@@ -392,17 +390,17 @@ class DaskExecutor:
         if now - self._renewed >= RENEW_SECONDS:
             self._store.renew(*(spec.run_id for spec in self._leased.values()))
             self._renewed = now
-        if self._running.device != "cpu" and there and not any(self._lane(worker) for worker in there.values()):
-            raise ClusterError(
-                f"no worker of {self._cluster.request} has a GPU, and --device is {self._running.device}: "
-                "start some with `dask worker … --resources GPU=1`"
-            )
+        self._cluster.check_device(self._running.device)
 
     def _silence(self, address: str, now: float) -> float:
-        """For how long a worker has given no news, if that is too long; otherwise 0."""
+        """For how long a worker has given no news, if that is too long; otherwise 0.
+
+        News come through the scheduler: while it does not answer, no worker is to blame.
+        """
         for piece in self._queues[address]:
-            if piece.since is not None and now - piece.since > piece.seconds + self._cluster.request.silent_seconds:
-                return now - piece.since
+            silent = now - max(piece.since or now, self._cluster.heard_since)
+            if silent > piece.seconds + self._cluster.request.silent_seconds:
+                return silent
         return 0.0
 
     def _take_all(self, address: str, fault: str | None, *, listening: bool = False) -> Iterator[Progress | Internal]:

@@ -7,7 +7,7 @@ curve, for the person who looks on: if they are lost, nothing is.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-Code = Mapping[str, Mapping[str, bytes]]  # by the place that a spec names: a user's file and those beside it, by name
+Code = Mapping[str, Mapping[str, bytes]]  # by the place that a spec names: a user's file and what it imports, by path
 
 
 class RunOrder(NamedTuple):

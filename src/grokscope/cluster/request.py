@@ -23,6 +23,13 @@ MOST_WORKERS = 10_000
 _NUMBERS = ("jobs", "wait_seconds", "silent_seconds")
 _TABLES = (*QUEUES, "ssh", "tls")
 _TLS = ("ca", "cert", "key")
+_SSH = {
+    "connect_options": dict,
+    "worker_options": dict,
+    "scheduler_options": dict,
+    "worker_class": str,
+    "remote_python": str,
+}
 
 
 class ClusterError(GrokscopeError):
@@ -36,10 +43,12 @@ class ClusterRequest:
     kind: str  # "address", "local", "ssh" or a queue
     address: str = ""
     jobs: int = 1  # for a queue
-    workers: int = 0  # that these jobs or hosts have together; with an address whoever is there works
+    workers: int = (
+        0  # that were asked for; 0 where it shows only later: whoever is there, or as many as hosts have cores
+    )
     hosts: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)  # for the queue, or for SSH
-    tls: Mapping[str, str] = field(default_factory=dict)  # files: ca, cert, key
+    tls: Mapping[str, str] = field(default_factory=dict)  # whole paths of files: ca, cert, key
     wait_seconds: float = 60.0  # for the first worker, or for a scheduler that went away
     silent_seconds: float = 120.0  # beyond its time, until a worker that does not answer is given up
 
@@ -64,11 +73,12 @@ class ClusterRequest:
             raise SpecError(
                 f"--cluster {kind} needs a table [{kind}] with the queue, cores and memory of a job: {file}"
             )
-        if "tls" in tables and not (kind in QUEUES or where.startswith("tls://")):
-            raise SpecError(f"the certificates of [tls] are for tls:// addresses and for queues, not for {where}")
+        if "tls" in tables and (kind == "local" or (kind == "address" and not where.startswith(("tls://", "wss://")))):
+            own = ", which makes its own" if kind == "local" else ""
+            raise SpecError(f"the certificates of [tls] are for tls:// addresses, queues and ssh, not for {where}{own}")
         _need_extra()
         options = tables.get(kind, {})
-        workers = _workers(kind, where, options, len(names), numbers.get("jobs", 1))
+        workers = _workers(kind, where, options, numbers.get("jobs", 1))
         address = where if kind == "address" else ""
         return cls(kind, address, workers=workers, hosts=names, options=options, tls=tables.get("tls", {}), **numbers)
 
@@ -85,15 +95,10 @@ def _count(where: str) -> int:
     return int(digits)
 
 
-def _workers(kind: str, where: str, options: Mapping[str, Any], hosts: int, jobs: int) -> int:
-    """How many workers will be asked for; 0 if they are there already."""
-    if kind == "address":
-        return 0
+def _workers(kind: str, where: str, options: Mapping[str, Any], jobs: int) -> int:
     if kind == "local":
         return _count(where)
-    if kind == "ssh":
-        return hosts * _whole(options.get("worker_options", {}).get("n_workers", 1))
-    return jobs * _whole(options.get("cores", 1))
+    return jobs * _whole(options.get("cores", 1)) if kind in QUEUES else 0
 
 
 def _whole(value: object) -> int:
@@ -118,10 +123,24 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
             raise SpecError(f"[tls] needs the files {', '.join(_TLS)}, and nothing else")
         if missing := next((file for file in tls.values() if not Path(file).expanduser().is_file()), None):
             raise SpecError(f"[tls] names {missing}, which is no file")
+        tls.update({name: str(Path(file).expanduser().absolute()) for name, file in tls.items()})
+        _check_ssh(content.get("ssh", {}))
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from None
     numbers = {key: value for key, value in content.items() if key in _NUMBERS}
     return numbers, {key: value for key, value in content.items() if key in _TABLES}
+
+
+def _check_ssh(options: dict[str, Any]) -> None:
+    for key, value in options.items():
+        if key not in _SSH:
+            raise SpecError(f"unknown key {key} in [ssh]: there are {', '.join(_SSH)}{did_you_mean(key, _SSH)}")
+        if not isinstance(value, _SSH[key]):
+            raise SpecError(f"{key} in [ssh] must be a {'table' if _SSH[key] is dict else 'text'}")
+    for key in ("n_workers", "nthreads"):
+        value = options.get("worker_options", {}).get(key, 1)
+        if _whole(value) != value or isinstance(value, bool):
+            raise SpecError(f"{key} = {quoted(value)} in [ssh.worker_options] is not allowed: must be at least 1")
 
 
 def _need_extra() -> None:

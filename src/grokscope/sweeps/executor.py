@@ -9,7 +9,7 @@ with closing(Pool(running, store)) as executor:
 knowing which of them it is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,9 +49,11 @@ class Executor(Protocol):
 class Cluster(Protocol):
     """Machines that runs are done on, beside this one."""
 
-    @property
-    def slots(self) -> int:
-        """How many runs, or stacks of runs, are done at the same time."""
+    def slots(self, device: str) -> int:
+        """How many runs, or stacks of runs, are done at the same time on machines that have this device."""
+
+    def check(self, specs: Iterable[RunSpec]) -> None:
+        """Refuse runs that cannot be done there."""
 
     def executor(self, store: Path, running: "Running") -> Executor:
         """An executor on them; the machines are asked for when the first one is needed."""

@@ -54,20 +54,22 @@ class Running:
     def processes(self) -> int:
         """How many worker processes; 0 for none."""
         if self.cluster is not None:
-            return self.cluster.slots
+            return self.cluster.slots(self.device)
         if self.workers is not None:
             return self.workers
         return 1 if self.engine_used == "stacked" else available_cores()
 
 
 def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
-    """Refuse an engine or a device that cannot train one of the runs, before anything is made."""
-    usable = (spec for spec in specs if not spec.unresolved)  # the others fail with any engine, each by itself
+    """Refuse an engine, a device or a cluster that cannot train one of the runs, before anything is made."""
+    usable = [spec for spec in specs if not spec.unresolved]  # the others fail with any engine, each by itself
     unlike = {(spec.model, spec.task.kind, spec.optimizer.kind, spec.regularizer.kind): spec for spec in usable}
     # Which devices the workers of a cluster have is not for this machine to say.
     device = running.device if running.cluster is None else "cpu"
     for spec in unlike.values():
         resolve_engine(running.engine_used, device, spec)
+    if running.cluster is not None:
+        running.cluster.check({tuple(spec.code()): spec for spec in usable}.values())
 
 
 def available_cores() -> int:
