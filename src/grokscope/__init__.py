@@ -62,6 +62,7 @@ from grokscope.sweeps.audits import SweepAudit, audit_sweep
 from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
 from grokscope.sweeps.plan import Axis, Plan
 from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
+from grokscope.training import Stop
 from grokscope.training import execute as run
 from grokscope.waves import Waves
 
@@ -111,6 +112,7 @@ __all__ = [
     "RunResult",
     "RunSpec",
     "SpecError",
+    "Stop",
     "Store",
     "StoreError",
     "Stream",

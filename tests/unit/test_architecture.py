@@ -30,6 +30,7 @@ LEVELS = {
     "spec": 6,
     "engines": 7,
     "measure": 7,
+    "snapshots": 7,
     "result": 8,
     "training": 9,
     "store": 9,
