@@ -48,6 +48,7 @@ LEVELS = {
 COMPILED = {"_native"}
 TORCH_MODULES = {
     "grokscope.models.attention",
+    "grokscope.models.hooks",
     "grokscope.models.module",
     "grokscope.engines.torch_engine",
     "grokscope.engines.stacked_engine",
