@@ -6,6 +6,7 @@
 (32, 11)
 """
 
+from grokscope.animation import animate
 from grokscope.cluster import ClusterError
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.experiments import Drawing, Findings
@@ -125,6 +126,7 @@ __all__ = [
     "Waves",
     "ablate",
     "analytic_weights",
+    "animate",
     "audit_labels",
     "audit_sweep",
     "claims",

@@ -15,7 +15,8 @@ from typing import Any
 
 from grokscope.cluster import cluster_at
 from grokscope.engines import resolve_engine
-from grokscope.errors import GrokscopeError, SpecError, did_you_mean, quoted
+from grokscope.errors import EngineError, GrokscopeError, SpecError, did_you_mean, quoted
+from grokscope.measure import Moment, Row
 from grokscope.result import RunResult
 from grokscope.snapshots import Snapshots, snapshots_from
 from grokscope.spec import RunSpec
@@ -27,6 +28,7 @@ from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
+from grokscope.training import OnEvaluation, OnMeasurement, execute
 
 MANY_RUNS = 20_000  # that take a second to plan, about
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
@@ -172,6 +174,31 @@ def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
                     finished = True
     if not finished:
         raise KeyboardInterrupt
+
+
+def train_again(
+    stored: RunResult, *, on_measurement: OnMeasurement | None = None, on_evaluation: OnEvaluation | None = None
+) -> RunResult:
+    """Train a run once more, for what was not kept of it: with the same engine, so to the same bits. Stores nothing.
+
+    train_again(result, on_measurement=lambda row, moment: kept.append(moment.weights))
+    """
+    from grokscope.sweeps.bars import RunsProgress
+
+    spec, engine = stored.resolved().spec, stored.engine
+    try:
+        resolve_engine(engine, "cpu", spec)
+    except EngineError as error:
+        note(f"The engine of the stored run is not available, so numbers can differ by rounding: {error}")
+        engine = "auto"
+    with RunsProgress([spec], [f"training {spec.run_id} again"]) as progress:
+
+        def show(row: Row, moment: Moment) -> None:
+            progress.update(0, row)
+            if on_measurement is not None:
+                on_measurement(row, moment)
+
+        return execute(spec, engine=engine, on_measurement=show, on_evaluation=on_evaluation)
 
 
 def _plan(what: Axes | Plan | str | Path, base: RunSpec | None) -> Plan:

@@ -42,6 +42,7 @@ LEVELS = {
     "experiments": 12,
     "sweeping": 13,
     "explorer": 14,
+    "animation": 14,
     "cli": 15,
     "__main__": 16,
 }

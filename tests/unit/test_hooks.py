@@ -1,5 +1,7 @@
 """Looking into a forward pass, and changing it there."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -92,6 +94,10 @@ def test_ablating_neurons_is_pruning_them(chosen: set[int], name: str, in_place:
         torch.testing.assert_close(module(PAIRS), pruned(PAIRS))
 
 
+def put(value: Tensor, _: Tensor) -> Tensor:
+    return value
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_what_a_pass_computed_can_be_put_into_another(name: str) -> None:
     """At every place through which all goes, the later part of a pass follows from what is put there."""
@@ -99,8 +105,7 @@ def test_what_a_pass_computed_can_be_put_into_another(name: str) -> None:
     seen, wanted = module.activations(others), module.activations(others)["logits"]
     cut = [place for place in seen if place.startswith(("inputs", "pre", "post", "norm", "embed", "resid", "logits"))]
     for place in cut:
-        value = seen[place]
-        with module.hooks({place: lambda _, value=value: value}):
+        with module.hooks({place: partial(put, seen[place])}):
             torch.testing.assert_close(module.activations(PAIRS)["logits"], wanted, msg=place)
 
 
@@ -116,7 +121,7 @@ def test_an_attention_that_is_put_back_changes_nothing(name: str) -> None:
     """The plain way of computing what the fast way has found: patterns times values, heads side by side."""
     module = module_of(name)
     plain = plain_logits(module.network, module.named_arrays(), PAIRS, ())
-    layers = range(1, module.network.layers + 1)  # type: ignore[attr-defined]
+    layers = range(1, module.network.layers + 1)
     places = [f"attention{layer}.{part}" for layer in layers for part in ("query", "key", "value", "pattern", "mixed")]
     with module.hooks(dict.fromkeys([*places, "embed"], torch.clone)):
         torch.testing.assert_close(module(PAIRS), plain)

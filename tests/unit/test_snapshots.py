@@ -136,7 +136,9 @@ def test_a_store_keeps_them(tiny: gs.RunSpec, tmp_path: Path) -> None:
 def test_a_run_with_fewer_is_trained_again_and_one_with_more_is_not(tiny: gs.RunSpec, tmp_path: Path) -> None:
     store = gs.Store(tmp_path)
     counts, files = [], []
-    for snapshots, force in ((None, False), (3, False), (2, False), ("all", False), (None, True), (3, False)):
+    asked: list[tuple[Snapshots, bool]]
+    asked = [(None, False), (3, False), (2, False), ("all", False), (None, True), (3, False)]
+    for snapshots, force in asked:
         gs.train(tiny, store=store, snapshots=snapshots, force=force)
         (run,) = store.all()
         counts.append(store.snapshot_count(run))

@@ -12,6 +12,7 @@ import typer
 
 import grokscope
 from grokscope.cli.ablate import ablate
+from grokscope.cli.animate import animate
 from grokscope.cli.audit import audit
 from grokscope.cli.claims import claims
 from grokscope.cli.demo import demo
@@ -56,6 +57,7 @@ app.command()(prune)
 app.command()(spectrum)
 app.command()(logits)
 app.command()(dynamics)
+app.command()(animate)
 app.command()(ablate)
 app.command()(audit)
 app.command()(figure)

@@ -135,7 +135,7 @@ class NetworkModule(nn.Module):
             self._hooks = before
 
     @torch.no_grad()
-    def activations(self, inputs: Inputs | Tensor) -> dict[str, Tensor]:
+    def activations(self, inputs: npt.ArrayLike | Tensor) -> dict[str, Tensor]:
         """What is computed at each named place, in evaluation mode: "inputs", what the network names, and "logits".
 
         >>> from grokscope.models import MLP, analytic_weights
