@@ -3,6 +3,7 @@
 A new name is added here, to the imports and to `__all__`.
 """
 
+from grokscope.animation import animate
 from grokscope.cluster import ClusterError
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.experiments import Drawing, Findings
@@ -59,6 +60,7 @@ from grokscope.sweeps.audits import SweepAudit, audit_sweep
 from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
 from grokscope.sweeps.plan import Axis, Plan
 from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
+from grokscope.training import Stop
 from grokscope.training import execute as run
 from grokscope.waves import Waves
 
@@ -106,6 +108,7 @@ __all__ = [
     "RunResult",
     "RunSpec",
     "SpecError",
+    "Stop",
     "Store",
     "StoreError",
     "Stream",
@@ -118,6 +121,7 @@ __all__ = [
     "Waves",
     "ablate",
     "analytic_weights",
+    "animate",
     "audit_labels",
     "audit_sweep",
     "claims",

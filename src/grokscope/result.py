@@ -6,7 +6,8 @@ Each stage adds fields to `RunResult`; a stored run is read back as one.
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from grokscope.models.module import NetworkModule
 
-Status = Literal["finished", "diverged"]
+Status = Literal["finished", "diverged", "stopped"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +51,9 @@ class RunResult:
     phase: Phase | None  # None if it diverged
     # [rows of the curve, IPR_BINS]  how many neurons had which IPR; None without waves, and in runs of older releases
     ipr_history: npt.NDArray[np.unsignedinteger] | None = None
+    # what was kept on the way
+    weights_at: Mapping[int, Weights] = field(default_factory=dict)  # by step; `snapshots` says if there are none
+    checkpoint: "Checkpoint | None" = None  # of a run that a callback stopped: where it can go on
 
     @property
     def run_id(self) -> str:
@@ -91,6 +95,20 @@ class RunResult:
             )
         return self.weights
 
+    @property
+    def snapshots(self) -> Mapping[int, Weights]:
+        """The weights at measured steps, by step, or an error that says how to get them.
+
+        result.snapshots[500]["U"]
+        """
+        if not self.weights_at:
+            run, file = self.run_id, f"{self.run_id[:6]}.toml"
+            raise GrokscopeError(
+                f"run {run} has no snapshots; gs.run(spec, snapshots='all') keeps them, and for a run in a store: "
+                f"grokscope runs export {run} --out {file} && grokscope train --spec {file} --snapshots all"
+            )
+        return self.weights_at
+
     def attention(self, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
         """How a Transformer's heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
         spec = self.spec.resolved()
@@ -102,7 +120,7 @@ class RunResult:
 
     @property
     def outcome(self) -> str:
-        """The name of its phase, or Diverged."""
+        """The name of its phase, or Diverged. Of a stopped run it is the phase at the step where it was stopped."""
         return self.phase.label if self.phase else "Diverged"
 
     def describe(self) -> str:
@@ -113,8 +131,9 @@ class RunResult:
             )
         row = self.final
         corrupted = not math.isnan(row.corrupted_accuracy)
+        stopped = f"Stopped at step {row.step} of {self.spec.training.steps}, so far: "
         words = [
-            f"{self.phase.label}. "
+            f"{stopped if self.status == 'stopped' else ''}{self.phase.label}. "
             + describe_network(self.phase, row.test_accuracy, row.corrupted_accuracy, row.recovered_accuracy),
             f"After {row.step} steps it is right on {row.test_accuracy:.1%} of the test set "
             f"and agrees with {row.train_accuracy:.1%} of the training labels",
@@ -137,7 +156,8 @@ class RunResult:
             return f"<RunResult {self.run_id}: {self.outcome}>"
         row = self.final
         accuracies = f"train {row.train_accuracy:.3f}, test {row.test_accuracy:.3f}"
-        return f"<RunResult {self.run_id}: {self.outcome}, {accuracies} after {row.step} steps>"
+        stopped = " (stopped)" if self.status == "stopped" else ""
+        return f"<RunResult {self.run_id}: {self.outcome}, {accuracies} after {row.step} steps{stopped}>"
 
     def plot(self) -> "Figure":
         """Its accuracies and the IPR histogram of its neurons, as `grokscope show` draws them."""
@@ -209,6 +229,11 @@ class Checkpoint:
     seconds: float  # that the run has taken so far
     engine: str  # another one would go on with other rounding
     ipr_history: npt.NDArray[np.unsignedinteger] | None = None  # as in a result
+    weights_at: Mapping[int, Weights] = field(default_factory=dict)  # the snapshots so far, by step
+
+    def has_snapshots(self, steps: Iterable[int]) -> bool:
+        """Whether it has those of these steps that it is past: one that lacks some cannot be gone on from."""
+        return all(step in self.weights_at for step in steps if step <= self.state.step)
 
 
 def row_to_dict(row: Row) -> dict[str, float | int | None]:

@@ -9,13 +9,16 @@ diagram = gs.sweep("fig3a", grid="5x5")
 import multiprocessing
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grokscope.cluster import cluster_at
 from grokscope.engines import resolve_engine
-from grokscope.errors import GrokscopeError, SpecError, did_you_mean, quoted
+from grokscope.errors import EngineError, GrokscopeError, SpecError, did_you_mean, quoted
+from grokscope.measure import Moment, Row
 from grokscope.result import RunResult
+from grokscope.snapshots import Snapshots, snapshots_from
 from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
@@ -25,6 +28,7 @@ from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
+from grokscope.training import OnEvaluation, OnMeasurement, execute
 
 MANY_RUNS = 20_000  # that take a second to plan, about
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
@@ -48,6 +52,7 @@ def sweep(
     cluster_config: str | Path | None = None,
     hosts: str | Sequence[str] = (),
     weights: bool = False,
+    snapshots: Snapshots | bool = None,
     progress: bool = True,
 ) -> PhaseDiagram:
     """Train a whole diagram of networks, and return it.
@@ -61,8 +66,8 @@ def sweep(
     ['confusion', 'confusion']
 
     `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, the name of a sweep of
-    the paper, or a TOML file. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`, `weights` and
-    `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config` and `hosts`.
+    the paper, or a TOML file. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`, `weights`,
+    `snapshots` and `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config` and `hosts`.
 
     Runs are kept in the store, and those that are there are not trained again. Ctrl-C saves where the runs under way
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
@@ -74,9 +79,9 @@ def sweep(
             'put that under `if __name__ == "__main__":`, or the class into a file of its own'
         )
     plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
-    limit = _at_least(1, "limit", limit)
+    limit, kept = _at_least(1, "limit", limit), snapshots_from(snapshots)
     with cluster_at(cluster, cluster_config, hosts) as place:
-        running = Running(workers=workers, engine=engine, device=device, weights=weights, cluster=place)
+        running = Running(workers, engine, device, weights=weights, snapshots=kept, cluster=place)
         started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
         if started.carry_out(running, limit=limit, progress=progress):
             raise KeyboardInterrupt
@@ -119,6 +124,7 @@ def train(
     *,
     store: Store | str | Path = DEFAULT_STORE,
     weights: bool = False,
+    snapshots: Snapshots | bool = None,
     force: bool = False,
     engine: str = "auto",
     device: str = "cpu",
@@ -133,18 +139,20 @@ def train(
     >>> result.outcome
     'Confusion'
 
-    A run that is in the store is not trained again unless `force` says so, or its `weights` are wanted and were not
-    kept. Ctrl-C saves where the run stands and raises KeyboardInterrupt; the same call goes on from there. Without a
-    store, `gs.run` trains and forgets.
+    A run that is in the store is not trained again unless `force` says so, or its `weights` or `snapshots` ("all", or
+    a number) are wanted and were not kept. Ctrl-C saves where the run stands and raises KeyboardInterrupt; the same
+    call goes on from there. Without a store, `gs.run` trains and forgets.
     """
     resolve_engine(engine, device, spec)
     opened = store if isinstance(store, Store) else Store(store)
     before = opened.find(spec.run_id)
-    if before and not force and engine in ("auto", before.engine) and (before.has_weights or not weights):
+    running = Running(0, engine, device, weights=weights, snapshots=snapshots_from(snapshots))
+    if before and not force and engine in ("auto", before.engine) and not running.lacking(opened, [spec]):
         note(f"Run {spec.run_id} is in the store already; --force trains it again.")
     else:
-        kept = weights or (before is not None and before.has_weights)
-        running = Running(workers=0, engine=engine, device=device, weights=kept, again=before is not None)
+        if before:  # what was kept once is kept again
+            kept = running.snapshots or opened.snapshot_count(before) or None
+            running = replace(running, weights=weights or before.has_weights, snapshots=kept, again=True)
         _train_here(spec, opened.path, running)
     return opened.load(spec.run_id).resolved()
 
@@ -166,6 +174,31 @@ def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
                     finished = True
     if not finished:
         raise KeyboardInterrupt
+
+
+def train_again(
+    stored: RunResult, *, on_measurement: OnMeasurement | None = None, on_evaluation: OnEvaluation | None = None
+) -> RunResult:
+    """Train a run once more, for what was not kept of it: with the same engine, so to the same bits. Stores nothing.
+
+    train_again(result, on_measurement=lambda row, moment: kept.append(moment.weights))
+    """
+    from grokscope.sweeps.bars import RunsProgress
+
+    spec, engine = stored.resolved().spec, stored.engine
+    try:
+        resolve_engine(engine, "cpu", spec)
+    except EngineError as error:
+        note(f"The engine of the stored run is not available, so numbers can differ by rounding: {error}")
+        engine = "auto"
+    with RunsProgress([spec], [f"training {spec.run_id} again"]) as progress:
+
+        def show(row: Row, moment: Moment) -> None:
+            progress.update(0, row)
+            if on_measurement is not None:
+                on_measurement(row, moment)
+
+        return execute(spec, engine=engine, on_measurement=show, on_evaluation=on_evaluation)
 
 
 def _plan(what: Axes | Plan | str | Path, base: RunSpec | None) -> Plan:

@@ -11,7 +11,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,12 +23,25 @@ from grokscope.measure import Moment, NeuronSpectra, Row, measurements_called, o
 from grokscope.models import Evaluation, Weights
 from grokscope.phases import Phase, classify
 from grokscope.result import Checkpoint, RunResult
+from grokscope.snapshots import Snapshots, snapshot_steps, snapshots_from
 from grokscope.spec import RunSpec, TrainingSpec
 
 PAUSE_SECONDS = 0.5  # the longest time between two pauses, unless a single step takes longer
 
-OnMeasurement = Callable[[Row, NeuronSpectra | None], None]
+OnMeasurement = Callable[[Row, Moment], None]
 OnEvaluation = Callable[[int, Evaluation, Evaluation], None]
+
+
+class Stop(Exception):  # noqa: N818 (not an error)
+    """Raise it in a callback to end the run at this step and keep what there is.
+
+    def until_it_groks(row, moment):
+        if row.test_accuracy > 0.99:
+            raise gs.Stop
+
+    result = gs.run(spec, on_measurement=until_it_groks)
+    result.status, result.final.step
+    """
 
 
 def execute(
@@ -40,16 +53,26 @@ def execute(
     on_evaluation: OnEvaluation | None = None,
     start: Checkpoint | None = None,
     on_pause: Callable[[Callable[[], Checkpoint]], None] | None = None,
+    snapshots: Snapshots | bool = None,
 ) -> RunResult:
     """Train the network that `spec` describes, measure it on the way, and name its phase.
 
-    `on_measurement` gets every row of the curve when it is taken, with the spectra of all neurons; the result keeps
-    only the last spectra. `on_evaluation` gets the step and what the network says about each example of the training
-    and the test set; a row has only their means. `on_pause` is called several times a second, unless a single step
-    takes longer, with a function that makes a checkpoint. `start` continues from a checkpoint, to the same result as
-    without the interruption; one of another engine, which rounds differently, is not used.
+    `on_measurement` gets every row of the curve when it is taken, and the moment that it was taken of: the network's
+    weights, the spectra of its neurons, and what it says about each example. The result keeps only the last of them.
+    If the callback raises `Stop`, the run ends there: its result has the status "stopped", the curve and the network so
+    far, and a `checkpoint` to go on from. `on_evaluation` gets the step and what the network says about the training
+    and the test set, before the row is taken.
+
+    `snapshots` keeps the weights too: "all", at every measured step, or a number, at so many of them.
+
+    `on_pause` is called several times a second, unless a single step takes longer, with a function that makes a
+    checkpoint. `start` continues from a checkpoint, to the same result as without the interruption; one of another
+    engine, which rounds differently, or without the snapshots that are wanted, is not used.
     """
-    group = RunGroup([Job(spec.resolved(), start, on_measurement, on_evaluation)], engine=engine, device=device)
+    kept = snapshot_steps(spec.training, snapshots_from(snapshots))
+    start = start if start and start.has_snapshots(kept) else None
+    job = Job(spec.resolved(), start, on_measurement, on_evaluation, kept)
+    group = RunGroup([job], engine=engine, device=device)
     for _ in group.train():
         if on_pause is not None:
             on_pause(lambda: group.checkpoints()[0])
@@ -59,12 +82,13 @@ def execute(
 
 @dataclass(frozen=True)
 class Job:
-    """One run to execute: its spec, the checkpoint it continues from, and callbacks."""
+    """One run to execute: its spec, the checkpoint it continues from, callbacks, and the steps to keep weights at."""
 
     spec: RunSpec
     start: Checkpoint | None = None
     on_measurement: OnMeasurement | None = None
     on_evaluation: OnEvaluation | None = None
+    snapshots: Collection[int] = ()
 
 
 class RunGroup:
@@ -96,33 +120,48 @@ class RunGroup:
             step = self._trainer.step
             for record, own in zip(self._records, losses.T, strict=True):
                 record.watch(own, step)
-            if all(record.diverged for record in self._records):
+            if all(record.ended for record in self._records):
                 return
             if step in measured_steps:
                 self._measure(step, losses[-1])
+                if all(record.ended for record in self._records):
+                    return
             if step < self._training.steps:
                 yield
 
     def _measure(self, step: int, train_losses: npt.NDArray[np.float64]) -> None:
         for i, (train_set, test_set) in enumerate(self._trainer.evaluate()):
-            if not self._records[i].diverged:
-                weights = self._trainer.weights(i)
-                self._records[i].measure(step, float(train_losses[i]), weights, train_set, test_set)
+            record = self._records[i]
+            if record.ended:
+                continue
+            enough = record.measure(step, float(train_losses[i]), self._trainer.weights(i), train_set, test_set)
+            if enough and step < self._training.steps:
+                record.stopped = self._checkpoint(i)
 
     def checkpoints(self) -> dict[int, Checkpoint]:
         """Where the runs stand, by their places. A diverged one is left out: going on would misdate its divergence."""
         return {
-            i: Checkpoint(
-                self._trainer.state(i), tuple(record.curve), self._seconds(), self._trainer.name, record.ipr_history()
-            )
-            for i, record in enumerate(self._records)
-            if not record.diverged
+            i: record.stopped or self._checkpoint(i) for i, record in enumerate(self._records) if not record.diverged
         }
 
+    def _checkpoint(self, run: int) -> Checkpoint:
+        record = self._records[run]
+        return Checkpoint(
+            self._trainer.state(run),
+            tuple(record.curve),
+            self._seconds(),
+            self._trainer.name,
+            record.ipr_history(),
+            dict(record.weights_at),
+        )
+
     def results(self) -> list[RunResult]:
-        """The runs, after the last step."""
+        """The runs, after the last step, or where a callback stopped them."""
         seconds, engine = self._seconds(), self._trainer.name
-        return [record.result(self._trainer.weights(i), seconds, engine) for i, record in enumerate(self._records)]
+        return [
+            record.result(record.stopped.state.weights if record.stopped else self._trainer.weights(i), seconds, engine)
+            for i, record in enumerate(self._records)
+        ]
 
     def _seconds(self) -> float:
         """A run's share of the time of all."""
@@ -144,21 +183,29 @@ class _Record:
         self._measurements = measurements_called(job.spec.training.measurements)
         self._histograms = list(job.start.ipr_history) if job.start and job.start.ipr_history is not None else []
         self.spectra: NeuronSpectra | None = None
+        earlier = job.start.weights_at if job.start else {}
+        self.weights_at: dict[int, Weights] = {step: earlier[step] for step in earlier if step in job.snapshots}
         self.diverged_step: int | None = None
+        self.stopped: Checkpoint | None = None  # where a callback stopped it
 
     @property
     def diverged(self) -> bool:
         return self.diverged_step is not None
 
+    @property
+    def ended(self) -> bool:
+        """Before its last step."""
+        return self.diverged or self.stopped is not None
+
     def watch(self, losses: npt.NDArray[np.float64], last_step: int) -> None:
         """Note the first loss that is not a number."""
-        if not self.diverged:
+        if not self.ended:
             self.diverged_step = _first_bad_step(losses, last_step)
 
     def measure(
         self, step: int, train_loss: float, weights: Weights, train_set: Evaluation, test_set: Evaluation
-    ) -> None:
-        """Add a row to the curve, and pass it to the callbacks."""
+    ) -> bool:
+        """Add a row to the curve, and pass it to the callbacks; whether one of them wants the run to stop here."""
         if self._job.on_evaluation is not None:
             self._job.on_evaluation(step, train_set, test_set)
         moment = Moment(step, train_loss, self.spec.model, weights, train_set, test_set, self.dataset)
@@ -166,8 +213,15 @@ class _Record:
         self.spectra = moment.spectra
         if self.spectra is not None:
             self._histograms.append(self.spectra.histogram())
-        if self._job.on_measurement is not None:
-            self._job.on_measurement(self.curve[-1], self.spectra)
+        if step in self._job.snapshots:
+            self.weights_at[step] = {name: array.copy() for name, array in weights.items()}  # callbacks get the others
+        if self._job.on_measurement is None:
+            return False
+        try:
+            self._job.on_measurement(self.curve[-1], moment)
+        except Stop:
+            return True
+        return False
 
     def ipr_history(self) -> npt.NDArray[np.unsignedinteger] | None:
         """A histogram for each row of the curve; None if there are no waves, or if an older release began the run."""
@@ -182,7 +236,7 @@ class _Record:
             spec=self.spec,
             engine=engine,
             seconds=seconds,
-            status="finished" if finished else "diverged",
+            status="diverged" if not finished else "stopped" if self.stopped else "finished",
             diverged_step=self.diverged_step,
             weights=weights,
             curve=tuple(self.curve),
@@ -190,6 +244,8 @@ class _Record:
             outputs=output_spectra(self.spec.model, weights, self.spec.task) if finished else None,
             phase=self._phase() if finished else None,
             ipr_history=self.ipr_history(),
+            weights_at=self.weights_at,
+            checkpoint=self.stopped if finished else None,
         )
 
     def _phase(self) -> Phase:

@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.cluster.dask_processes import DaskProcesses, certificates, check_stored_once, do_all
 from tests.integration.processes import grokscope, here
@@ -48,6 +49,23 @@ def test_weights_come_back_too(whole: DaskProcesses, tiny: RunSpec, tmp_path: Pa
         do_all([tiny], tmp_path / "store", Running(cluster=cluster, weights=True))
     weights = Store(tmp_path / "store").load(tiny.run_id).trained_weights()
     assert weights["U"].shape == (24, 11)
+
+
+def test_snapshots_come_back_in_pieces(
+    whole: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 0.2)
+    monkeypatch.setattr(dask_executor, "CHECKPOINTS_A_SECOND", 100.0)
+    spec = longer[0]
+    with whole.cluster() as cluster:
+        do_all([spec], tmp_path / "store", Running(cluster=cluster))
+        do_all([spec], tmp_path / "store", Running(cluster=cluster, snapshots=7))  # trained again, for these
+    result, expected = Store(tmp_path / "store").load(spec.run_id), gs.run(spec, snapshots=7)
+    assert result.curve == expected.curve
+    assert list(result.snapshots) == list(expected.snapshots)
+    for step, weights in expected.snapshots.items():
+        for name, array in weights.items():
+            np.testing.assert_array_equal(result.snapshots[step][name], array)
 
 
 def test_your_own_code_that_fails_is_a_failed_run(

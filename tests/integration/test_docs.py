@@ -21,6 +21,7 @@ EXTENDING_PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
 TASKS_PAGE = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
 AUDIT_PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+THROUGH_PAGE = (ROOT / "docs" / "through-training.md").read_text(encoding="utf-8")
 NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
 
@@ -39,7 +40,7 @@ def blocks(language: str, page: str = README) -> list[str]:
     "code",
     [
         block
-        for page in (README, NETWORKS_PAGE, SWEEPS_PAGE, FIGURES_PAGE, TASKS_PAGE, AUDIT_PAGE)
+        for page in (README, NETWORKS_PAGE, SWEEPS_PAGE, FIGURES_PAGE, TASKS_PAGE, AUDIT_PAGE, THROUGH_PAGE)
         for block in blocks("python", page)
     ],
 )
@@ -101,6 +102,12 @@ def test_flags_named_in_the_sweeps_page_exist() -> None:
 def test_flags_named_in_the_networks_page_exist() -> None:
     shown = help_of("train") + help_of("sweep") + help_of("show")
     for flag in set(re.findall(r"(--[a-z][a-z-]+)", NETWORKS_PAGE)):
+        assert flag in shown
+
+
+def test_flags_named_in_the_page_through_training_exist() -> None:
+    shown = help_of("train") + help_of("sweep") + help_of("animate")
+    for flag in set(re.findall(r"(--[a-z][a-z-]+)", THROUGH_PAGE)):
         assert flag in shown
 
 

@@ -8,10 +8,12 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import safetensors.numpy
 from tests.integration.processes import children, grokscope, start, wait_until
 
-from grokscope import Store
+from grokscope import Store, run
 
 # Some seconds: long enough to be interrupted in the middle.
 LONG = ("train", "--modulus", "11", "--width", "24", "--steps", "60000", "--measure-every", "1000", "--dropout", "0.1")
@@ -165,3 +167,43 @@ def test_an_engine_that_was_asked_for_trains_again(tmp_path: Path) -> None:
         for arguments in ((), ("--engine", "torch"), (), ("--engine", "stacked"))
     ]
     assert engines == ["native", "torch", "torch", "stacked"]
+
+
+def test_a_killed_run_goes_on_to_the_same_snapshots(tmp_path: Path, uninterrupted: dict[str, object]) -> None:
+    """Killed at once, without a word, after an interruption that left a checkpoint."""
+    process = start_and_wait(tmp_path, "--snapshots", "all")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    store = Store(tmp_path / "grokscope-runs")
+    checkpoint = store.checkpoint_content(str(uninterrupted["run_id"]))
+    assert checkpoint is not None
+    assert any(name.startswith("snapshots.1.") for name in checkpoint.arrays)
+    process = start_and_wait(tmp_path, "--snapshots", "all")
+    process.kill()
+    process.communicate()
+    assert curve_of(grokscope(*LONG, "--json", "--snapshots", "all", cwd=tmp_path)) == uninterrupted
+    result = store.load(str(uninterrupted["run_id"]))
+    whole = run(result.spec, snapshots="all")
+    assert list(result.snapshots) == list(whole.snapshots) == result.spec.training.measured_steps()
+    for step, weights in result.snapshots.items():
+        for name, array in weights.items():
+            np.testing.assert_array_equal(array, whole.snapshots[step][name])
+    assert "snapshots            70" in grokscope("runs", "show", result.run_id, cwd=tmp_path).stdout
+
+
+def test_an_export_has_the_snapshots(tmp_path: Path) -> None:
+    run_id = json.loads(grokscope(*TINY, "--snapshots", "2", cwd=tmp_path).stdout)["run_id"]
+    grokscope("runs", "export", run_id, "--out", "run.safetensors", cwd=tmp_path)
+    arrays = safetensors.numpy.load_file(tmp_path / "run.safetensors")
+    assert {name for name in arrays if name.startswith("snapshots.")} == {
+        f"snapshots.{step}.{name}" for step in (1, 30) for name in ("U", "V", "W")
+    }
+    np.testing.assert_array_equal(arrays["snapshots.30.W"], arrays["weights.W"])
+
+
+def test_a_number_of_snapshots_that_is_none_is_refused(tmp_path: Path) -> None:
+    for command in (("train", "--snapshots", "few"), ("sweep", "fig3a", "--dry-run", "--snapshots", "0")):
+        done = grokscope(*command, cwd=tmp_path, check=False)
+        assert done.returncode == 2
+        assert "--snapshots = " in done.stderr
+        assert "must be all, or a number of at least 1" in done.stderr

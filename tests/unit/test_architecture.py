@@ -30,6 +30,7 @@ LEVELS = {
     "spec": 6,
     "engines": 7,
     "measure": 7,
+    "snapshots": 7,
     "result": 8,
     "training": 9,
     "store": 9,
@@ -42,13 +43,15 @@ LEVELS = {
     "experiments": 12,
     "sweeping": 13,
     "explorer": 14,
-    "public": 14,
+    "animation": 14,
+    "public": 15,
     "cli": 15,
     "__main__": 16,
 }
 COMPILED = {"_native"}
 TORCH_MODULES = {
     "grokscope.models.attention",
+    "grokscope.models.hooks",
     "grokscope.models.module",
     "grokscope.engines.torch_engine",
     "grokscope.engines.stacked_engine",

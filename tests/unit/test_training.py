@@ -39,9 +39,9 @@ def test_a_curve_has_a_row_for_each_measured_step(tiny: gs.RunSpec) -> None:
 def test_the_history_of_the_ipr_counts_the_neurons_in_every_row(tiny: gs.RunSpec) -> None:
     iprs: list[list[float]] = []
 
-    def keep(_: gs.Row, spectra: gs.NeuronSpectra | None) -> None:
-        assert spectra is not None
-        iprs.append(spectra.neuron_ipr[~spectra.dead].tolist())
+    def keep(_: gs.Row, moment: gs.Moment) -> None:
+        assert moment.spectra is not None
+        iprs.append(moment.spectra.neuron_ipr[~moment.spectra.dead].tolist())
 
     history = gs.run(tiny, on_measurement=keep).ipr_history
     assert history is not None
@@ -105,9 +105,9 @@ def test_a_run_that_diverges_in_its_last_step_says_so_too(tiny: gs.RunSpec) -> N
 def test_the_spectra_of_every_measured_step_can_be_had(tiny: gs.RunSpec) -> None:
     means: list[float] = []
 
-    def keep(row: gs.Row, spectra: gs.NeuronSpectra | None) -> None:
-        assert spectra is not None
-        means.append(spectra.mean_ipr)
+    def keep(row: gs.Row, moment: gs.Moment) -> None:
+        assert moment.spectra is not None
+        means.append(moment.spectra.mean_ipr)
 
     result = gs.run(tiny, on_measurement=keep)
     assert means == [row.mean_ipr for row in result.curve]

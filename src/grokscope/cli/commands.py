@@ -28,6 +28,8 @@ COMMANDS = {
     "logits": "Show the logits of corrupted examples, and the margin of the true label on all examples.",
     "dynamics": "Show when a run memorised, grokked, unlearned the corrupted labels and forgot the rule, from its "
     "stored curve.",
+    "animate": "Draw a run as a film: its accuracies, the weights of some neurons, their spectra, and its phase so "
+    "far.",
     "ablate": "Replace the neurons of a two-layer network by pure waves, keep or remove frequencies, and measure "
     "the result.",
     "audit": "Rank the training examples of a run by how wrong their labels look to the network, and measure how "

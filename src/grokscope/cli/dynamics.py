@@ -8,14 +8,12 @@ import typer
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, write_outputs
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
 from grokscope.cli.values import print_json
-from grokscope.engines import resolve_engine
-from grokscope.errors import EngineError, GrokscopeError
+from grokscope.errors import GrokscopeError
 from grokscope.measure import Ledger, LedgerRecorder, training_events
 from grokscope.measure.ledger import NEVER
 from grokscope.result import RunResult, row_to_dict
 from grokscope.store import Store
-from grokscope.sweeps.bars import RunsProgress
-from grokscope.training import execute
+from grokscope.sweeping import train_again
 
 
 def dynamics(
@@ -82,17 +80,8 @@ def _trained_again(stored: RunResult) -> Ledger:
     dataset = stored.dataset()
     if not dataset.corrupted.any():
         raise GrokscopeError(f"run {stored.run_id} has no corrupted examples, so it has no ledger")
-    spec, engine = stored.spec, stored.engine
-    try:
-        resolve_engine(engine, "cpu", spec)
-    except EngineError as error:
-        note(f"The engine of the stored run is not available, so numbers can differ by rounding: {error}")
-        engine = "auto"
     recorder = LedgerRecorder(dataset)
-    with RunsProgress([spec], [f"training {spec.run_id} again"]) as progress:
-        again = execute(
-            spec, engine=engine, on_measurement=lambda row, _: progress.update(0, row), on_evaluation=recorder
-        )
+    again = train_again(stored, on_evaluation=recorder)
     apart = _largest_difference(stored, again)
     if apart is None:
         note(f"The new run has {len(again.curve)} measured steps, the stored run {len(stored.curve)}.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grokscope.cluster import cluster_at
 from grokscope.errors import GrokscopeError, quoted
+from grokscope.snapshots import snapshots_from
 from grokscope.sweeps.plan import whole_number
 from grokscope.sweeps.running import Running
 
@@ -22,10 +23,12 @@ def running_from(
     hosts: str,
     *,
     weights: bool = False,
+    snapshots: str | None = None,
 ) -> Iterator[Running]:
     """How to run, from what the command line says. A cluster that is started for it ends with the context."""
     with cluster_at(cluster, cluster_config, hosts) as place:
-        yield Running(_worker_count(workers), engine, device, weights=weights, cluster=place)
+        kept = snapshots_from(snapshots, "--snapshots")
+        yield Running(_worker_count(workers), engine, device, weights=weights, snapshots=kept, cluster=place)
 
 
 def workers_in_words(running: Running) -> str:

@@ -97,6 +97,7 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
     for name, value in result.final.items() if result.curve else ():
         typer.echo(f"{name:20} {value:.6g}")
     typer.echo(f"{'weights':20} {'stored' if result.weights else 'not stored'}")
+    typer.echo(f"{'snapshots':20} {len(result.weights_at) or 'none'}")
     for code in result.spec.code():
         typer.echo(f"{'your own code':20} {code}")
 

@@ -14,6 +14,7 @@ from grokscope.cli.options import (
     DeviceOption,
     EngineOption,
     HostsOption,
+    SnapshotsOption,
     StoreOption,
     WorkersOption,
     note,
@@ -72,6 +73,7 @@ def sweep(
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the trained networks too.", rich_help_panel=_HOW)
     ] = False,
+    snapshots: SnapshotsOption = None,
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
     cluster: ClusterOption = None,
@@ -104,7 +106,9 @@ def sweep(
     plan = find_plan(what) if known is None else Plan.from_dict(known.name, known.definition)
     plan = plan.changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
     refining = refining or (known is not None and known.refined)
-    with running_from(workers, engine, device, cluster, cluster_config, hosts, weights=save_weights) as running:
+    with running_from(
+        workers, engine, device, cluster, cluster_config, hosts, weights=save_weights, snapshots=snapshots
+    ) as running:
         if dry_run:
             _describe(plan, running, store, limit, refining=refining)
             return

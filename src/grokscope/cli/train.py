@@ -12,6 +12,7 @@ from grokscope.cli.options import (
     DataDirOption,
     DeviceOption,
     EngineOption,
+    SnapshotsOption,
     StoreOption,
     note,
     store_flag,
@@ -19,6 +20,7 @@ from grokscope.cli.options import (
 from grokscope.cli.spec_flags import takes_fields
 from grokscope.cli.values import assignments
 from grokscope.errors import SpecError
+from grokscope.snapshots import snapshots_from
 from grokscope.spec import RunSpec
 from grokscope.sweeping import train as train_run
 
@@ -62,6 +64,7 @@ def train(
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)
     ] = False,
+    snapshots: SnapshotsOption = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -91,6 +94,8 @@ def train(
     grokscope train --task my_rules.py:Parity --set task.bits=12
 
     grokscope train --spec my.toml --seed 1 --save-weights --json
+
+    grokscope train --weight-decay 5 --snapshots all
     """
     base = RunSpec.from_file(spec) if spec else RunSpec()
     more = assignments(settings or ())
@@ -103,7 +108,15 @@ def train(
         run_spec = run_spec.with_batches_of(run_spec.training.batch_size)
 
     try:
-        result = train_run(run_spec, store=store, weights=save_weights, force=force, engine=engine, device=device)
+        result = train_run(
+            run_spec,
+            store=store,
+            weights=save_weights,
+            snapshots=snapshots_from(snapshots, "--snapshots"),
+            force=force,
+            engine=engine,
+            device=device,
+        )
     except KeyboardInterrupt:
         note("Stopped. The same command goes on.")
         sys.exit(130)

@@ -10,7 +10,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from grokscope.extension import ExtensionError, explained
 from grokscope.measure import Row
 from grokscope.spec import RunSpec
 from grokscope.store import LeaseAnswer, Store
-from grokscope.store.contents import Damaged
+from grokscope.store.contents import Damaged, pack_checkpoint
 from grokscope.sweeps.executor import Assignment, Choose
 from grokscope.sweeps.messages import (
     Failed,
@@ -213,7 +213,9 @@ class DaskExecutor:
 
     def _lease(self, index: int, spec: RunSpec) -> bool:
         """Ask the store for a run; if it cannot be had, say why."""
-        match self._store.lease(spec.run_id, weights=self._running.weights, again=self._running.again):
+        running = self._running
+        kept = running.snapshots_of(spec)
+        match self._store.lease(spec.run_id, weights=running.weights, snapshots=kept, again=running.again):
             case LeaseAnswer.HELD:
                 self._said.append(Waiting(index, self._store.holder(spec.run_id) or "another process"))
             case LeaseAnswer.DONE if run := self._store.find(spec.run_id):
@@ -233,7 +235,8 @@ class DaskExecutor:
             return
         runs = tuple(RunOrder(spec.model_dump(mode="json"), self._checkpoint(spec)) for _, spec in tasks)
         seconds = max(PIECE_SECONDS, self._cluster.slots_now * len(tasks) / CHECKPOINTS_A_SECOND)
-        order = Order(self._session, runs, code, lane.engine, lane.device, self._running.weights, seconds)
+        running = self._running
+        order = Order(self._session, runs, code, lane.engine, lane.device, running.weights, seconds, running.snapshots)
         future = self._cluster.client.submit(
             remote.advance,
             order,
@@ -249,10 +252,21 @@ class DaskExecutor:
         self._inbox().add(future)
 
     def _checkpoint(self, spec: RunSpec) -> bytes | None:
+        if kept := self._running.snapshots_of(spec):  # they stay here: what travels does not grow from piece to piece
+            start = self._store.load_checkpoint(spec)
+            if start is None or not start.has_snapshots(kept):
+                return None
+            return pack_checkpoint(spec.run_id, replace(start, weights_at={})).content
         try:
             return self._store.checkpoint_bytes(spec.run_id)
         except Damaged:
             return None
+
+    def _earlier(self, spec: RunSpec) -> dict[str, Any]:
+        """Which snapshots are wanted, and those that earlier pieces have brought."""
+        kept = self._running.snapshots_of(spec)
+        start = self._store.load_checkpoint(spec) if kept else None
+        return {"snapshots": kept, "earlier": start.weights_at if start else {}}
 
     def _begin(self, worker: ClusterWorker) -> None:
         """Note which orders the worker can be at work on now."""
@@ -323,12 +337,12 @@ class DaskExecutor:
     def _accept_one(self, index: int, spec: RunSpec, answer: Any, lane: Lane) -> Iterator[Progress | Internal]:
         match answer:
             case Done(bytes(content)):
-                result = checked_result(content, spec, weights=self._running.weights)
+                result = checked_result(content, spec, weights=self._running.weights, **self._earlier(spec))
                 self._store.save(result, weights=self._running.weights)
                 self._end(index)
                 yield Finished(index, result.phase, result.seconds)
             case Paused(bytes(content)):
-                checkpoint = checked_checkpoint(content, spec)
+                checkpoint = checked_checkpoint(content, spec, **self._earlier(spec))
                 self._store.save_checkpoint(spec.run_id, checkpoint)
                 self._losses.pop(index, None)
                 if checkpoint.curve:

@@ -7,6 +7,8 @@ curve, for the person who looks on: if they are lost, nothing is.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from grokscope.snapshots import Snapshots
+
 Code = Mapping[str, Mapping[str, bytes]]  # by the place that a spec names: a user's file and what it imports, by path
 
 
@@ -14,7 +16,7 @@ class RunOrder(NamedTuple):
     """One run to do."""
 
     spec: Mapping[str, Any]  # as JSON has it
-    checkpoint: bytes | None  # where to go on from
+    checkpoint: bytes | None  # where to go on from, without snapshots: those of this piece are added to the others
 
 
 class Order(NamedTuple):
@@ -27,6 +29,7 @@ class Order(NamedTuple):
     device: str
     weights: bool  # whether the networks are wanted too
     seconds: float  # how long to work on it before the answer
+    snapshots: Snapshots = None  # and which of those on the way
 
 
 def news_topic(session: str) -> str:

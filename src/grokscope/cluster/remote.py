@@ -20,8 +20,9 @@ from grokscope.cluster.parcels import Answer, Broken, Done, Order, Paused, RunOr
 from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import in_one_line
 from grokscope.extension import explained
-from grokscope.measure import NeuronSpectra, Row
+from grokscope.measure import Moment, Row
 from grokscope.result import Checkpoint
+from grokscope.snapshots import snapshot_steps
 from grokscope.spec import SPEC_FORMAT, RunSpec
 from grokscope.store.contents import checkpoint_from, pack_checkpoint, pack_run, unpack
 from grokscope.store.opened import now
@@ -83,7 +84,8 @@ def _job(run: RunOrder, order: Order) -> Job:
     with _IMPORTING:
         places = unpack_code(order.code, _directory()) if order.code else {}
         spec = RunSpec.stored(moved(dict(run.spec), places)).resolved()
-    return Job(spec, _start(run.checkpoint, spec), _Reporter(spec.run_id, order))
+    kept = snapshot_steps(spec.training, order.snapshots)
+    return Job(spec, _start(run.checkpoint, spec), _Reporter(spec.run_id, order), snapshots=kept)
 
 
 class _Reporter:
@@ -93,7 +95,7 @@ class _Reporter:
         self._run_id, self._topic, self._every = run_id, news_topic(order.session), order.seconds / NEWS_A_PIECE
         self._told = time.monotonic()
 
-    def __call__(self, row: Row, _: NeuronSpectra | None) -> None:
+    def __call__(self, row: Row, _: Moment) -> None:
         from distributed import get_worker
 
         if time.monotonic() - self._told >= self._every:

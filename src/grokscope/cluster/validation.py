@@ -4,19 +4,27 @@ result = checked_result(answer.content, spec, weights=False)    # raises Damaged
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from grokscope.engines import ENGINES
+from grokscope.models import Weights
 from grokscope.phases import classify
 from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
 from grokscope.store.contents import Content, Damaged, check_weights, checkpoint_from, run_from, unpack
 from grokscope.store.records import result_of, run_of
 
+WeightsAt = Mapping[int, Weights]  # snapshots, by step
 
-def checked_result(content: bytes, spec: RunSpec, *, weights: bool) -> RunResult:
-    """The result of this run, and of no other. Nothing of it is believed that follows from something else."""
+
+def checked_result(
+    content: bytes, spec: RunSpec, *, weights: bool, snapshots: Sequence[int] = (), earlier: WeightsAt | None = None
+) -> RunResult:
+    """The result of this run, and of no other. Nothing of it is believed that follows from something else.
+
+    `snapshots` are the steps to keep weights at; `earlier` has those of the pieces before this one.
+    """
     file = _own_file(content, spec)
     run = run_of(file.record or {}, "", file.checksum)
     if run.run_id != spec.run_id:
@@ -28,8 +36,10 @@ def checked_result(content: bytes, spec: RunSpec, *, weights: bool) -> RunResult
         raise Damaged("its curve has other steps than the run")
     if (result.weights is not None) != weights:
         raise Damaged("its weights are missing" if weights else "it has weights that were not asked for")
-    if result.weights is not None:
-        check_weights(result.weights, spec)
+    for own in (result.weights, *result.weights_at.values()):
+        if own is not None:
+            check_weights(own, spec)
+    result = replace(result, weights_at=_together(result.weights_at, earlier or {}, snapshots, max(steps, default=0)))
     if run.status == "diverged":
         if run.phase is not None or not 0 < (run.diverged_step or 0) <= spec.training.steps:
             raise Damaged("it diverged at no step of the run")
@@ -38,11 +48,23 @@ def checked_result(content: bytes, spec: RunSpec, *, weights: bool) -> RunResult
     return result
 
 
-def checked_checkpoint(content: bytes, spec: RunSpec) -> Checkpoint:
+def checked_checkpoint(
+    content: bytes, spec: RunSpec, *, snapshots: Sequence[int] = (), earlier: WeightsAt | None = None
+) -> Checkpoint:
     """The checkpoint of this run."""
     checkpoint = checkpoint_from(_own_file(content, spec), spec)
     _check_origin(checkpoint.engine, checkpoint.seconds)
-    return checkpoint
+    weights_at = _together(checkpoint.weights_at, earlier or {}, snapshots, checkpoint.state.step)
+    return replace(checkpoint, weights_at=weights_at)
+
+
+def _together(own: WeightsAt, earlier: WeightsAt, steps: Sequence[int], last: int) -> dict[int, Weights]:
+    """The snapshots of a piece and of those before it: all that are due by this step, and no others."""
+    due = [step for step in steps if step <= last]
+    known = {**earlier, **own}  # a piece that began at the first step, with another engine, has taken all again
+    if not set(own) <= set(due) or not set(due) <= set(known):
+        raise Damaged("it has snapshots of other steps than were asked for")
+    return {step: known[step] for step in due}
 
 
 def is_row(content: Mapping[object, object]) -> bool:

@@ -134,8 +134,11 @@ class MLP(Network):
         for layer in range(1, self.depth):
             if layer > 1:
                 hidden = F.linear(hidden, weights[f"H{layer}"])  # [B, N]
-            hidden = ACTIVATIONS[self.activation](layers.dropout(hidden))
-            hidden = layers.norm(hidden, self.norm, norm_prefix(layer))
+            number = "" if layer == 1 else str(layer)
+            hidden = ACTIVATIONS[self.activation](layers.dropout(layers.hook(f"pre{number}", hidden)))
+            hidden = layers.hook(f"post{number}", hidden)
+            if self.norm != "none":
+                hidden = layers.hook(norm_prefix(layer), layers.norm(hidden, self.norm, norm_prefix(layer)))
         return F.linear(hidden, weights["W"])  # [B, classes]
 
     def dropout_widths(self, weights: Mapping[str, Any]) -> list[int]:

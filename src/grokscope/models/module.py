@@ -1,6 +1,7 @@
 """A network as a torch module: its weights by name, and what a forward pass is given beside them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from grokscope.arrays import Int64Array
 from grokscope.extension import ExtensionError, explained, is_reference
 from grokscope.models.evaluation import Evaluation, Loss
+from grokscope.models.hooks import Hook, NamedHook, Places
 from grokscope.models.mlp import Activation, Norm
 from grokscope.models.network import Network, Neurons
 from grokscope.models.weights import NORM_EPSILON, Weights, is_statistic
@@ -26,6 +28,7 @@ class Layers:
 
     `dropout_masks` multiply what dropout acts on, one [B, width] for each place where it acts; none drops nothing.
     `example_weights` [B], which sum to 1, are what BatchNorm averages with; all the same if None.
+    `places` are those where somebody looks at the pass, or changes it; None if nobody does.
     """
 
     def __init__(
@@ -36,13 +39,18 @@ class Layers:
         tables: Mapping[str, Tensor] | None = None,
         *,
         training: bool = False,
+        places: Places | None = None,
     ) -> None:
-        self.training, self._tables = training, tables or {}
+        self.training, self.places, self._tables = training, places, tables or {}
         self._arrays, self._masks, self._example_weights = arrays, iter(dropout_masks), example_weights
 
     def table(self, name: str) -> Tensor:
         """An array [N, symbols] as a table of symbols [symbols, N]: as it is kept, without turning it twice."""
         return self._tables[name] if name in self._tables else self._arrays[name].T
+
+    def hook(self, name: str, x: Tensor) -> Tensor:
+        """Give a place in the pass a name; x, unless somebody has replaced it there."""
+        return x if self.places is None else self.places.at(name, x)
 
     def dropout(self, x: Tensor) -> Tensor:
         """Drop some values, if this pass drops any. Call it as often as the network's `dropout_widths` says."""
@@ -81,6 +89,8 @@ class NetworkModule(nn.Module):
     def __init__(self, network: Network, weights: Weights) -> None:
         super().__init__()
         self.network = network
+        self._hooks: tuple[NamedHook, ...] = ()
+        self._kept: dict[str, Tensor] | None = None  # while somebody looks on
         for name, array in weights.items():
             tensor = torch.tensor(np.ascontiguousarray(array.T if name in network.transposed else array))
             if is_statistic(name):
@@ -94,8 +104,52 @@ class NetworkModule(nn.Module):
         """Logits [B, classes] of inputs [B, positions]; the rest is as `Layers` has it."""
         arrays = self.named_arrays()
         tables = {name: getattr(self, name) for name in self.network.transposed if name in arrays}
-        layers = Layers(arrays, dropout_masks, example_weights, tables, training=self.training)
-        return self.network.forward(arrays, inputs, layers)
+        if not self._hooks and self._kept is None:
+            layers = Layers(arrays, dropout_masks, example_weights, tables, training=self.training)
+            return self.network.forward(arrays, inputs, layers)
+        places = Places(self._hooks, self._kept)
+        layers = Layers(arrays, dropout_masks, example_weights, tables, training=self.training, places=places)
+        logits = self.network.forward(arrays, places.at("inputs", inputs), layers)
+        logits = places.at("logits", logits)
+        places.check_passed()
+        return logits
+
+    @contextmanager
+    def hooks(self, hooks: Mapping[str, Hook]) -> Iterator[None]:
+        """Let functions look at what is computed at named places, and change it, in all passes inside `with`.
+
+        A function changes the tensor that it is given in place, or returns another one. Several `with` can be nested;
+        where they have a place in common, the outer one comes first. `activations` tells the names.
+
+        >>> from grokscope.models import MLP, analytic_weights
+        >>> module = MLP().module(analytic_weights(modulus=97, width=500)).eval()
+        >>> with module.hooks({"post": torch.zeros_like}):
+        ...     bool(module(torch.tensor([[96, 4]])).any())
+        False
+        """
+        before = self._hooks
+        self._hooks = (*before, *hooks.items())
+        try:
+            yield
+        finally:
+            self._hooks = before
+
+    @torch.no_grad()
+    def activations(self, inputs: npt.ArrayLike | Tensor) -> dict[str, Tensor]:
+        """What is computed at each named place, in evaluation mode: "inputs", what the network names, and "logits".
+
+        >>> from grokscope.models import MLP, analytic_weights
+        >>> module = MLP().module(analytic_weights(modulus=97, width=500))
+        >>> {name: tuple(value.shape) for name, value in module.activations([[96, 4], [1, 2]]).items()}
+        {'inputs': (2, 2), 'pre': (2, 500), 'post': (2, 500), 'logits': (2, 97)}
+        """
+        was_training, self._kept = self.training, {}
+        try:
+            self.eval()(torch.as_tensor(inputs, device=next(self.parameters()).device))
+            return self._kept
+        finally:
+            self.train(was_training)
+            self._kept = None
 
     def dropout_widths(self) -> list[int]:
         """How many values of an example dropout acts on, at each place where it acts."""

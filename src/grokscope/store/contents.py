@@ -93,14 +93,14 @@ def _first_line(error: Exception) -> str:
 
 
 def pack_run(result: RunResult, record: Mapping[str, Any], *, weights: bool) -> Packed:
-    """The file of a run: curve.*, history.*, neurons.*, outputs.* and weights.*"""
+    """The file of a run: curve.*, history.*, neurons.*, outputs.*, weights.* and snapshots.STEP.*"""
     arrays = _curve_arrays(result.curve) | _history_arrays(result.ipr_history, len(result.curve))
     for name, spectra in (("neurons", result.neurons), ("outputs", result.outputs)):
         if spectra is not None:
             arrays |= _named(name, {key: array for key, array in vars(spectra).items() if array is not None})
     if weights and result.weights is not None:
         arrays |= _named("weights", result.weights)
-    return pack(arrays, result.run_id, record)
+    return pack(arrays | _snapshot_arrays(result.weights_at), result.run_id, record)
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,12 @@ class RunArrays:
     outputs: NeuronSpectra | None
     weights: Arrays | None
     ipr_history: npt.NDArray[np.unsignedinteger] | None
+    weights_at: dict[int, Arrays]
 
 
 def run_from(content: Content, spec: RunSpec) -> RunArrays:
     """The arrays of a run, with their names, shapes and types checked."""
-    groups = _groups(content.arrays, ("curve", "history", "neurons", "outputs", "weights"))
+    groups = _groups(content.arrays, ("curve", "history", "neurons", "outputs", "weights", "snapshots"))
     weights = {name: array.astype(np.float32, copy=False) for name, array in groups["weights"].items()}
     if weights and content.checksum is None and not spec.unresolved:
         check_weights(weights, spec)
@@ -127,6 +128,7 @@ def run_from(content: Content, spec: RunSpec) -> RunArrays:
         _spectra_from("outputs", groups["outputs"]),
         weights or None,
         _history_from(groups["history"], len(curve)),
+        _snapshots_from(groups["snapshots"], curve, weights),
     )
 
 
@@ -191,14 +193,46 @@ def _history_from(arrays: Arrays, rows: int) -> npt.NDArray[np.unsignedinteger] 
     return history
 
 
+def _snapshot_arrays(weights_at: Mapping[int, Mapping[str, npt.NDArray[Any]]]) -> Arrays:
+    return {
+        name: array
+        for step, weights in weights_at.items()
+        for name, array in _named(f"snapshots.{step}", weights).items()
+    }
+
+
+def _snapshots_from(arrays: Arrays, curve: tuple[Row, ...], like: Mapping[str, npt.NDArray[Any]]) -> dict[int, Arrays]:
+    """The inverse, by step; each is of a step of the curve, and like these weights, or if there are none, the first."""
+    found: dict[int, Arrays] = {}
+    measured = {str(row.step): row.step for row in curve}
+    for key, array in arrays.items():
+        step, _, name = key.partition(".")
+        if step not in measured or not name:
+            raise Damaged(f"it has a snapshot {key[:40]!r}, and no such step in its curve")
+        found.setdefault(measured[step], {})[name] = array
+    for weights in found.values():
+        _check_like("snapshots", weights, like or next(iter(found.values())))
+    return dict(sorted(found.items()))
+
+
+def snapshots_in(head: bytes) -> int:
+    """How many snapshots a file has, from the names in its head; 0 if it cannot be read."""
+    try:
+        names = [name.split(".") for name in json.loads(head)]
+    except Exception:  # of the bytes of a damaged file anything may come
+        return 0
+    return len({name[1] for name in names if name[0] == "snapshots" and len(name) > 2})
+
+
 # ---- checkpoints ---------------------------------------------------------------------------------------------------
 
 
 def pack_checkpoint(run_id: str, checkpoint: Checkpoint) -> Packed:
-    """The file of an unfinished run: curve.*, history.*, weights.* and moments.*"""
+    """The file of an unfinished run: curve.*, history.*, weights.*, moments.* and snapshots.*"""
     state = checkpoint.state
     arrays = _curve_arrays(checkpoint.curve) | _history_arrays(checkpoint.ipr_history, len(checkpoint.curve))
     arrays |= _named("weights", state.weights) | _named("moments", state.moments)
+    arrays |= _snapshot_arrays(checkpoint.weights_at)
     record = {"step": state.step, "seconds": checkpoint.seconds, "engine": checkpoint.engine}
     return pack(arrays, run_id, record)
 
@@ -207,7 +241,7 @@ def checkpoint_from(content: Content, spec: RunSpec) -> Checkpoint:
     """The inverse of `pack_checkpoint`. What cannot be the state of this run on its way is damaged."""
     if content.record is None:
         raise Damaged("an older release wrote it, without a checksum")
-    groups = _groups(content.arrays, ("curve", "history", "weights", "moments"))
+    groups = _groups(content.arrays, ("curve", "history", "weights", "moments", "snapshots"))
     state = TrainingState(content.record["step"], groups["weights"], groups["moments"])
     start = initial_state(spec.resolved())
     _check_like("weights", state.weights, start.weights)
@@ -218,7 +252,8 @@ def checkpoint_from(content: Content, spec: RunSpec) -> Checkpoint:
     if [row.step for row in curve] != [step for step in spec.training.measured_steps() if step <= state.step]:
         raise Damaged("its curve has other steps than the run")
     history = _history_from(groups["history"], len(curve))
-    return Checkpoint(state, curve, content.record["seconds"], content.record["engine"], history)
+    weights_at = _snapshots_from(groups["snapshots"], curve, start.weights)
+    return Checkpoint(state, curve, content.record["seconds"], content.record["engine"], history, weights_at)
 
 
 # ---- sweeps --------------------------------------------------------------------------------------------------------

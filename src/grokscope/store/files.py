@@ -4,6 +4,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -29,17 +30,31 @@ def move(path: Path, to: Path) -> None:
 
 
 def read_inside(root: Path, path: Path) -> bytes:
-    """The content of an ordinary file below `root`; no link is followed, and nothing that could wait for ever is read.
+    """The content of an ordinary file below `root`."""
+    with _opened_inside(root, path) as file:
+        return file.read()
+
+
+def read_head_inside(root: Path, path: Path) -> bytes:
+    """The head of a safetensors file below `root`: JSON that names its arrays."""
+    with _opened_inside(root, path) as file:
+        length = int.from_bytes(file.read(8), "little")
+        return file.read(min(length, os.fstat(file.fileno()).st_size))
+
+
+def _opened_inside(root: Path, path: Path) -> BinaryIO:
+    """No link is followed, and nothing that could wait for ever is read.
 
     A pipe in the place of a file would block its reader, and a link could lead to anybody's files.
     """
     if not is_inside(root, path):
         raise OSError(f"{path} does not lie inside the store")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is not an ordinary file")
-        return file.read()
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(f"{path} is not an ordinary file")
+    return file
 
 
 def is_ordinary(path: Path) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from grokscope.errors import StoreError
 from grokscope.store.contents import Damaged, pack
 from grokscope.store.index import identity
-from grokscope.store.records import StoredSweep
+from grokscope.store.records import StoredRun, StoredSweep
 from grokscope.store.store import Store
 
 
@@ -30,8 +30,8 @@ class Merged:
 def merge_into(store: Store, others: Sequence[Store], on_run: Callable[[], None] | None = None) -> Merged:
     """Copy into a store what it lacks of others. Each run is checked, and complete by itself: a merge can be repeated.
 
-    Of a run that both have, the store's own stays, unless only the other has its weights. `on_run` is called for every
-    run of the others.
+    Of a run that both have, the store's own stays, unless only the other has its weights, or it has more snapshots.
+    `on_run` is called for every run of the others.
     """
     merged = Merged()
     for other in others:
@@ -58,7 +58,7 @@ def _copy_run(run_id: str, other: Store, store: Store, merged: Merged) -> None:
     try:
         run = other.entry(run_id)
         own = store.find(run_id)
-        if own and (own.has_weights or not run.has_weights):
+        if own and (own.has_weights or not run.has_weights) and not _more_snapshots(run, other, own, store):
             merged.present += 1
             return
         content = other.content(run)
@@ -67,6 +67,11 @@ def _copy_run(run_id: str, other: Store, store: Store, merged: Merged) -> None:
         return
     store.put(run.record(), pack(content.arrays, run_id, run.record()))
     merged.runs += 1
+
+
+def _more_snapshots(run: StoredRun, other: Store, own: StoredRun, store: Store) -> bool:
+    """Whether nothing but snapshots is gained by taking the other's."""
+    return run.has_weights >= own.has_weights and other.snapshot_count(run) > store.snapshot_count(own)
 
 
 def _copy_sweep(sweep: StoredSweep, other: Store, store: Store, merged: Merged) -> None:

@@ -110,6 +110,7 @@ def result_of(run: StoredRun, arrays: RunArrays) -> RunResult:
         outputs=arrays.outputs,
         phase=run.phase,
         ipr_history=arrays.ipr_history,
+        weights_at=arrays.weights_at,
     )
 
 

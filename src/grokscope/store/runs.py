@@ -3,7 +3,7 @@
 import json
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from string import hexdigits
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from grokscope.errors import DamagedError, SpecError, StoreError, quoted
 from grokscope.result import RunResult
-from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, unpack
-from grokscope.store.files import read_inside, write_atomically
+from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, snapshots_in, unpack
+from grokscope.store.files import read_head_inside, read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
 from grokscope.store.records import RECORD, StoredRun, record_of, result_of, run_of_row
 from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
@@ -43,7 +43,10 @@ class Runs(OpenStore):
     """The finished runs."""
 
     def save(self, result: RunResult, *, weights: bool = False) -> None:
-        """Write a run, in place of an earlier one with the same spec. Removes its lease, checkpoint and failure."""
+        """Write a run, in place of an earlier one with the same spec. Removes its lease, checkpoint and failure.
+
+        Snapshots are written if the result has them.
+        """
         record = record_of(result, now(), weights=weights and result.weights is not None)
         self.put(record, pack_run(result, record, weights=weights))
 
@@ -100,6 +103,43 @@ class Runs(OpenStore):
         if row is None:
             raise StoreError(f"run {run_id} was deleted just now")
         return run_of_row(row)
+
+    def without_weights(self, run_ids: Iterable[str]) -> list[str]:
+        """Which of these runs are missing, or finished but stored without weights, in the same order."""
+        return self.lacking(dict.fromkeys(run_ids, ()), weights=True)
+
+    def lacking(self, snapshots: Mapping[str, Sequence[int]], *, weights: bool) -> list[str]:
+        """Which of these runs are missing, or stored without the weights, or with fewer snapshots than these steps.
+
+        Of a run that diverged nobody wants the last weights, nor snapshots of steps that it did not come to.
+        """
+        with self._reading():
+            return self._lacking(snapshots, weights=weights)
+
+    def _lacking(self, snapshots: Mapping[str, Sequence[int]], *, weights: bool) -> list[str]:
+        rows = self._index.execute(
+            "SELECT value, runs.run_id IS NULL OR NOT (has_weights OR NOT ? OR status = 'diverged'), diverged_step, "
+            f"file FROM json_each(?) LEFT JOIN runs ON runs.run_id = value AND {SOUND} ORDER BY key",
+            (weights, json.dumps(list(snapshots))),
+        ).fetchall()
+        lacking = []
+        for run_id, bare, diverged_step, file in rows:
+            wanted = [step for step in snapshots[run_id] if diverged_step is None or step < diverged_step]
+            if bare or (wanted and self._snapshots_in(file, run_id) < len(wanted)):
+                lacking.append(run_id)
+        return lacking
+
+    def snapshot_count(self, run: StoredRun) -> int:
+        """How many snapshots a run was stored with. The index does not say; the head of its file does."""
+        return self._snapshots_in(run.file, run.run_id)
+
+    def _snapshots_in(self, file: object, run_id: str) -> int:
+        if not _is_run_file(file, run_id):
+            return 0
+        try:
+            return snapshots_in(read_head_inside(self._root, self._root / "runs" / str(file)))
+        except OSError:
+            return 0
 
     def files(self) -> dict[str, str]:
         """The file of every run, as the index has it."""

@@ -107,16 +107,6 @@ class Sweeps(OpenStore):
         self._warn("run", damaged)
         return found
 
-    def without_weights(self, run_ids: Iterable[str]) -> list[str]:
-        """Which of these runs are missing, or finished but stored without weights, in the same order."""
-        with self._reading():
-            rows = self._index.execute(
-                f"SELECT value FROM json_each(?) LEFT JOIN runs ON runs.run_id = value AND {SOUND} "
-                "WHERE runs.run_id IS NULL OR NOT (has_weights OR status = 'diverged') ORDER BY key",
-                (json.dumps(list(run_ids)),),
-            ).fetchall()
-        return [run_id for (run_id,) in rows]
-
     def cells(self, sweep: str) -> list[CellOutcome]:
         """The outcome of every run of a sweep, in the order of the places."""
         found, damaged = self.cells_and_damaged(sweep)

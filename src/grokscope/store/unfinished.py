@@ -3,18 +3,19 @@
 import json
 import secrets
 import time
+from collections.abc import Sequence
 from enum import Enum
 from typing import Literal
 
 from grokscope.errors import StoreError
-from grokscope.result import Checkpoint
+from grokscope.result import Checkpoint, RunResult
 from grokscope.spec import RunSpec
 from grokscope.store.contents import Content, Damaged, Packed, checkpoint_from, pack_checkpoint, unpack
 from grokscope.store.files import read_inside, write_atomically
 from grokscope.store.opened import as_store_error, now
 from grokscope.store.owners import describe_owner, is_alive, owner_name
 from grokscope.store.records import Failure, failure_of_row
-from grokscope.store.runs import SOUND, Runs
+from grokscope.store.runs import Runs
 from grokscope.store.schema import FAILURE_SEAL
 
 LEASE_SECONDS = 120.0  # a process of another host loses its lease if it has not renewed it for this long
@@ -31,14 +32,36 @@ class LeaseAnswer(Enum):
 class Unfinished(Runs):
     """Leases, checkpoints and failures."""
 
-    def lease(self, run_id: str, *, weights: bool = False, again: bool = False) -> LeaseAnswer:
+    def save(self, result: RunResult, *, weights: bool = False) -> None:
+        """Write a run, in place of an earlier one with the same spec. Removes its lease, checkpoint and failure.
+
+        Snapshots are written if the result has them. A run that was stopped is not yet the run that its id names: it is
+        saved as a checkpoint, and `gs.train` or `grokscope train` goes on from there.
+        """
+        if result.status != "stopped":
+            super().save(result, weights=weights)
+        elif result.checkpoint is None:
+            raise StoreError(
+                f"run {result.run_id} was stopped and has no checkpoint, so there is nothing to go on from"
+            )
+        elif self.find(result.run_id):
+            raise StoreError(
+                f"run {result.run_id} was stopped at step {result.final.step}, and the store {self.path} has it whole: "
+                "nothing was saved"
+            )
+        else:
+            self.save_checkpoint(result.run_id, result.checkpoint)
+
+    def lease(
+        self, run_id: str, *, weights: bool = False, snapshots: Sequence[int] = (), again: bool = False
+    ) -> LeaseAnswer:
         """Ask for a run to work on. Of all processes that ask, one gets it, until it saves, releases or dies.
 
-        With `weights`, a run that is stored without them is to be done again; with `again`, any stored run is.
+        With `weights`, a run that is stored without them is to be done again, and so is one with fewer snapshots than
+        there are steps in `snapshots`; with `again`, any stored run is.
         """
         with as_store_error(f"cannot lease run {run_id} in the store {self.path}"), self._transaction(durable=False):
-            done = f"SELECT 1 FROM runs WHERE run_id = ? AND (has_weights OR NOT ? OR status = 'diverged') AND {SOUND}"
-            if not again and self._index.execute(done, (run_id, weights)).fetchone():
+            if not again and not self._lacking({run_id: snapshots}, weights=weights):
                 return LeaseAnswer.DONE
             lease = self._index.execute("SELECT owner, expires FROM leases WHERE run_id = ?", (run_id,)).fetchone()
             if lease and lease[0] != owner_name() and is_alive(*lease):

@@ -19,6 +19,7 @@ from grokscope.engines import (
     stack_key,
 )
 from grokscope.measure import COLUMNS, neuron_spectra
+from grokscope.snapshots import Snapshots, snapshot_bytes
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.store import Store
 from grokscope.sweeps.running import MOST_STACKED, Running
@@ -51,12 +52,12 @@ def estimate_sweep(
         cells = store.outcomes(unique)
         lacking = {cell.run_id for cell in cells if cell.outcome is None}
         if running.weights:
-            lacking |= set(store.without_weights(cell.run_id for cell in cells if cell.outcome != "failed"))
+            lacking |= running.lacking(store, (unique[cell.run_id] for cell in cells if cell.outcome != "failed"))
         left = [spec for run_id, spec in unique.items() if run_id in lacking]
         failed = sum(cell.outcome == "failed" for cell in cells)
     chosen = [spec for spec in left[:limit] if relative_cost(spec)]
     seconds = estimated_seconds(chosen, running)
-    size = estimated_bytes(chosen, weights=running.weights)
+    size = estimated_bytes(chosen, weights=running.weights, snapshots=running.snapshots)
     return Estimate(len(unique), len(unique) - len(left) - failed, failed, len(left), seconds, size)
 
 
@@ -157,9 +158,9 @@ def _timed(trainer: SteppingEngine, measure: Callable[[], None], training: Train
     return elapsed / steps * training.steps + measuring * len(training.measured_steps())
 
 
-def estimated_bytes(specs: Sequence[RunSpec], *, weights: bool) -> int:
+def estimated_bytes(specs: Sequence[RunSpec], *, weights: bool, snapshots: Snapshots = None) -> int:
     """That these runs will take in a store."""
-    return sum(_bytes_of(spec, weights=weights) for spec in specs)
+    return sum(_bytes_of(spec, weights=weights) + snapshot_bytes(spec, snapshots) for spec in specs)
 
 
 def _bytes_of(spec: RunSpec, *, weights: bool) -> int:

@@ -191,8 +191,7 @@ class Pool:
         reason = f"the worker process {how}" + (", as happens when memory runs out" if code == -signal.SIGKILL else "")
         reason += f": {why}" if why else ""
         store = Store(self._store, create=False)
-        run_ids = [spec.run_id for spec in worker.tasks.values()]
-        to_do = set(store.without_weights(run_ids)) if self._running.weights else set()
+        to_do = self._running.lacking(store, worker.tasks.values())
         for index, spec in worker.tasks.items():
             run = store.find(spec.run_id)
             if run and spec.run_id not in to_do and not self._running.again:  # it died between saving and saying so

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, quoted
+from grokscope.snapshots import Snapshots, snapshot_steps
 from grokscope.spec import RunSpec
+from grokscope.store import Store
 from grokscope.sweeps.executor import Cluster
 
 MOST_PER_CORE = 8  # processes; more of them only wait for each other, and for memory
@@ -25,11 +27,13 @@ class Running:
     engine: str = "auto"
     device: str = "cpu"
     weights: bool = False  # keep the networks; a run stored without its network is trained again
+    snapshots: Snapshots = None  # and the networks on the way, likewise; who keeps them keeps the last one too
     cluster: Cluster | None = None  # where else to train; None: on this machine
     again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
 
     def __post_init__(self) -> None:
         """Refuse a number of processes that is none, or that no machine like this one can use."""
+        object.__setattr__(self, "weights", self.weights or self.snapshots is not None)
         if self.workers is not None and self.cluster is not None:
             raise GrokscopeError("workers are processes of this machine: a cluster has its own, so leave them out")
         if self.workers is not None and self.workers < 0:
@@ -49,6 +53,14 @@ class Running:
     def at_once(self) -> int:
         """How many runs a worker process is given together."""
         return MOST_STACKED if self.engine_used == "stacked" else 1
+
+    def snapshots_of(self, spec: RunSpec) -> tuple[int, ...]:
+        """The steps of a run that its weights are kept at."""
+        return snapshot_steps(spec.training, self.snapshots)
+
+    def lacking(self, store: Store, specs: Iterable[RunSpec]) -> set[str]:
+        """The runs that the store does not have, or not with all that is to be kept of them."""
+        return set(store.lacking({spec.run_id: self.snapshots_of(spec) for spec in specs}, weights=self.weights))
 
     @property
     def processes(self) -> int:

@@ -55,7 +55,7 @@ class Sweep:
     ) -> Generator[Progress | Expected, None, None]:
         """Do the runs that are missing, or of a refined sweep those that are wanted, at most `limit`."""
         announced: list[Expected] = []
-        batches = self._batches(limit, announced, weights=running.weights)
+        batches = self._batches(limit, announced, running)
         events = run_all(self.specs, self.store.path, running, batches=batches, should_stop=should_stop)
         with closing(events):
             for event in events:
@@ -63,9 +63,9 @@ class Sweep:
                     yield announced.pop(0)
                 yield event
 
-    def _batches(self, limit: int | None, announced: list[Expected], *, weights: bool) -> Iterator[Sequence[int]]:
+    def _batches(self, limit: int | None, announced: list[Expected], running: Running) -> Iterator[Sequence[int]]:
         left = self.plan.size if limit is None else limit
-        wanted = self._wanted() if self.refined else self._to_do(weights=weights)
+        wanted = self._wanted() if self.refined else self._to_do(running)
         while wanted and left:
             chosen = wanted[:left]
             left -= len(chosen)
@@ -76,9 +76,9 @@ class Sweep:
     def _wanted(self) -> list[int]:
         return wanted_places(self.plan, self.outcomes())
 
-    def _to_do(self, *, weights: bool) -> list[int]:
-        """The places without a run, and if weights are wanted those whose run was stored without; each run once."""
-        bare = set(self.store.without_weights(self._run_ids)) if weights else set()
+    def _to_do(self, running: Running) -> list[int]:
+        """The places without a run, and those whose run was stored without weights that are wanted; each run once."""
+        bare = running.lacking(self.store, self.specs) if running.weights else set()
         places = {
             cell.run_id: cell.place
             for cell in reversed(self.outcomes())

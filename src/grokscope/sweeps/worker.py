@@ -15,8 +15,9 @@ from itertools import groupby
 from grokscope.engines import is_out_of_memory, runs_that_fit
 from grokscope.errors import StoreError, in_one_line
 from grokscope.extension import explained
-from grokscope.measure import NeuronSpectra, Row
+from grokscope.measure import Moment, Row
 from grokscope.result import Checkpoint, RunResult
+from grokscope.snapshots import snapshot_bytes
 from grokscope.spec import RunSpec
 from grokscope.store import LeaseAnswer, Store
 from grokscope.sweeps.executor import Assignment
@@ -26,6 +27,7 @@ from grokscope.training import Job, RunGroup
 
 CHECKPOINT_SECONDS = 30.0
 RENEW_SECONDS = 20.0  # well within what a lease lasts
+MOST_SNAPSHOT_BYTES = 1 << 31  # of all runs that advance together; their snapshots are in memory until they are saved
 REPORT_SECONDS = 0.25  # between two measurements of a run that are reported; nobody looks faster
 
 Said = Iterator[Progress | Stopped]
@@ -72,7 +74,9 @@ class Worker:
         if self._engine != "stacked":
             return 1
         try:
-            return runs_that_fit(spec.resolved(), self._running.device)
+            fitting = runs_that_fit(spec.resolved(), self._running.device)
+            kept = snapshot_bytes(spec.resolved(), self._running.snapshots)  # of each run, until it is saved
+            return max(1, min(fitting, MOST_SNAPSHOT_BYTES // kept)) if kept else fitting
         except Exception:
             return 1  # a user's code that fails fails again when it is trained, and is noted then
 
@@ -80,7 +84,8 @@ class Worker:
         """Ask for these runs; where those that were granted stand."""
         starts: dict[int, Checkpoint | None] = {}
         for index, spec in tasks:
-            match self._store.lease(spec.run_id, weights=self._running.weights, again=self._running.again):
+            running, kept = self._running, self._running.snapshots_of(spec)
+            match self._store.lease(spec.run_id, weights=running.weights, snapshots=kept, again=running.again):
                 case LeaseAnswer.HELD:
                     yield Waiting(index, self._store.holder(spec.run_id) or "another process")
                 case LeaseAnswer.DONE if run := self._store.find(spec.run_id):
@@ -88,7 +93,8 @@ class Worker:
                 case _:
                     self._leased.append((index, spec))
                     yield Started(index)
-                    starts[index] = self._store.load_checkpoint(spec)
+                    start = self._store.load_checkpoint(spec)
+                    starts[index] = start if start and start.has_snapshots(kept) else None
         self._saved = self._renewed = time.monotonic()
         return starts
 
@@ -121,7 +127,15 @@ class Worker:
         self, tasks: list[Assignment], starts: dict[int, Checkpoint | None]
     ) -> Generator[Progress | Stopped, None, list[RunResult]]:
         # A user's code is imported here, where what goes wrong is a failure of the run.
-        jobs = [Job(spec.resolved(), starts[index], partial(self._note, index, spec)) for index, spec in tasks]
+        jobs = [
+            Job(
+                spec.resolved(),
+                starts[index],
+                partial(self._note, index, spec),
+                snapshots=self._running.snapshots_of(spec),
+            )
+            for index, spec in tasks
+        ]
         group = RunGroup(jobs, engine=self._engine, device=self._running.device)
         for _ in group.train():
             yield from self._news()
@@ -138,7 +152,7 @@ class Worker:
         self._leased = [task for task in self._leased if task[0] != message.index]
         return message
 
-    def _note(self, index: int, spec: RunSpec, measurement: Row, _: NeuronSpectra | None) -> None:
+    def _note(self, index: int, spec: RunSpec, measurement: Row, _: Moment) -> None:
         now, before = time.monotonic(), self._reported.get(index, -REPORT_SECONDS)
         if now - before >= REPORT_SECONDS or measurement.step == spec.training.steps:
             self._unsaid.append(Measured(index, measurement))

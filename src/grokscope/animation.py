@@ -1,0 +1,115 @@
+"""A run from its first step to its last, as a film.
+
+gs.animate(result, "grok.gif")
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grokscope.errors import GrokscopeError, quoted
+from grokscope.measure import Moment, Row, neuron_waves
+from grokscope.models import Weights
+from grokscope.outputs import check_writable, write_file
+from grokscope.result import RunResult
+from grokscope.sweeping import train_again
+from grokscope.sweeps.notes import note
+from grokscope.training import Stop
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SIZE = (720, 480)
+_SIDES = (160, 4000)  # pixels
+_MOST_FRAMES = 1000
+
+
+def animate(
+    result: RunResult,
+    out: str | Path,
+    *,
+    frames: int = 60,
+    fps: float = 10,
+    size: tuple[int, int] = SIZE,
+) -> Path:
+    """Draw a run as a film: accuracies, weights, spectra and phase on its way. Writes a .gif or .mp4 file.
+
+    gs.animate(gs.run(spec, snapshots="all"), "grok.gif")
+
+    The frames are measured steps, more of them early on, where most happens. They are drawn from the snapshots of the
+    run; without any it is trained again, to the same weights. Returns the absolute path of the file.
+    """
+    from grokscope.plots.movies import check_movie_path, movie_bytes
+
+    path = Path(out)
+    check_movie_path(path)
+    _check("frames", frames, 2, _MOST_FRAMES)
+    _check("fps", fps, 0.1, 50)
+    for side in size:
+        _check("size", side, *_SIDES)
+    check_writable([path])
+    result = result.resolved()
+    weights_at = _chosen_weights(result, frames)
+    from grokscope.plots.animation import draw_frames
+
+    pictures = list(_counted(draw_frames(result, weights_at, size), len(weights_at)))
+    return write_file(path, movie_bytes(pictures, path.suffix, fps))
+
+
+def frame_steps(steps: Sequence[int], frames: int) -> list[int]:
+    """At most so many of these steps, evenly spaced in their logarithm, as far as there are such; with both ends.
+
+    >>> frame_steps(range(1, 1001), 7)
+    [1, 3, 10, 32, 100, 316, 1000]
+    >>> frame_steps([1, 2, 3, 50, 100, 150], 5)
+    [1, 2, 3, 50, 150]
+    """
+    known = np.asarray(steps)
+    chosen: list[int] = [int(known[-1])]
+    for count in range(2, 20 * frames):  # where steps lie far apart, several points fall on one
+        points = np.geomspace(known[0], known[-1], count)
+        nearest = np.abs(np.log(known[None]) - np.log(points[:, None])).argmin(axis=1)
+        unique = np.unique(known[nearest]).tolist()
+        if len(unique) > frames:
+            break
+        chosen = max(chosen, unique, key=len)
+    return chosen
+
+
+def _chosen_weights(result: RunResult, frames: int) -> Mapping[int, Weights]:
+    if result.status == "diverged" or not result.curve:
+        raise GrokscopeError(
+            f"run {result.run_id} diverged at step {result.diverged_step}: there is no film to make of it"
+        )
+    kept = result.weights_at
+    steps = frame_steps(list(kept) if len(kept) > 1 else [row.step for row in result.curve], frames)
+    if result.weights is not None:
+        neuron_waves(result.spec.model, result.weights, result.spec.task)  # says what has none, before it is trained
+    if len(kept) > 1:
+        return {step: kept[step] for step in steps}
+    note(f"Run {result.run_id} has no snapshots, so it is trained again; `--snapshots all` in training keeps them.")
+    again: dict[int, Weights] = {}
+
+    def keep(row: Row, moment: Moment) -> None:
+        if row.step in steps:
+            again[row.step] = moment.weights
+        if row.step >= result.final.step:
+            raise Stop
+
+    train_again(result, on_measurement=keep)
+    return again
+
+
+def _counted(pictures: "Iterator[Image]", total: int) -> "Iterable[Image]":
+    """Say how far the drawing is, in a terminal."""
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(pictures, "drawing", total, console=Console(stderr=True), transient=True)
+
+
+def _check(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise GrokscopeError(f"{name} = {quoted(value)} is not allowed: must be {least:g} to {most:g}")
