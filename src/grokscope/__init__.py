@@ -10,6 +10,8 @@ from grokscope.cluster import ClusterError
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.experiments import Drawing, Findings
 from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
+from grokscope.exports import StoreView, SweepView
+from grokscope.exports import open_store as open  # noqa: A004 (as in gzip and codecs)
 from grokscope.extension import ExtensionError
 from grokscope.measure import (
     Ablations,
@@ -113,8 +115,10 @@ __all__ = [
     "SpecError",
     "Store",
     "StoreError",
+    "StoreView",
     "Stream",
     "SweepAudit",
+    "SweepView",
     "Task",
     "TaskSpec",
     "TrainingEvents",
@@ -139,6 +143,7 @@ __all__ = [
     "neuron_spectra",
     "neuron_waves",
     "normal",
+    "open",
     "output_waves",
     "phase_diagram",
     "pruned",

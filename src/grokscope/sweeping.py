@@ -25,6 +25,7 @@ from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
+from grokscope.sweeps.tracking import track_directory, track_stored
 
 MANY_RUNS = 20_000  # that take a second to plan, about
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
@@ -48,6 +49,8 @@ def sweep(
     cluster_config: str | Path | None = None,
     hosts: str | Sequence[str] = (),
     weights: bool = False,
+    track: str | None = None,
+    track_dir: str | Path | None = None,
     progress: bool = True,
 ) -> PhaseDiagram:
     """Train a whole diagram of networks, and return it.
@@ -62,7 +65,8 @@ def sweep(
 
     `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, the name of a sweep of
     the paper, or a TOML file. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`, `weights` and
-    `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config` and `hosts`.
+    `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config`, `hosts`, `track` and
+    `track_dir`.
 
     Runs are kept in the store, and those that are there are not trained again. Ctrl-C saves where the runs under way
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
@@ -75,8 +79,9 @@ def sweep(
         )
     plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
     limit = _at_least(1, "limit", limit)
+    tracked = track_directory(track, track_dir, store.path if isinstance(store, Store) else Path(store))
     with cluster_at(cluster, cluster_config, hosts) as place:
-        running = Running(workers=workers, engine=engine, device=device, weights=weights, cluster=place)
+        running = Running(workers, engine, device, weights=weights, cluster=place, track=tracked)
         started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
         if started.carry_out(running, limit=limit, progress=progress):
             raise KeyboardInterrupt
@@ -122,6 +127,8 @@ def train(
     force: bool = False,
     engine: str = "auto",
     device: str = "cpu",
+    track: str | None = None,
+    track_dir: str | Path | None = None,
 ) -> RunResult:
     """Train one network as a sweep of one run: with a lease and checkpoints, kept in the store.
 
@@ -135,17 +142,19 @@ def train(
 
     A run that is in the store is not trained again unless `force` says so, or its `weights` are wanted and were not
     kept. Ctrl-C saves where the run stands and raises KeyboardInterrupt; the same call goes on from there. Without a
-    store, `gs.run` trains and forgets.
+    store, `gs.run` trains and forgets. `track="tensorboard"` writes event files, into `track_dir` or beside the store.
     """
     resolve_engine(engine, device, spec)
     opened = store if isinstance(store, Store) else Store(store)
+    tracked = track_directory(track, track_dir, opened.path)
     before = opened.find(spec.run_id)
     if before and not force and engine in ("auto", before.engine) and (before.has_weights or not weights):
         note(f"Run {spec.run_id} is in the store already; --force trains it again.")
     else:
         kept = weights or (before is not None and before.has_weights)
-        running = Running(workers=0, engine=engine, device=device, weights=kept, again=before is not None)
+        running = Running(0, engine, device, weights=kept, again=before is not None, track=tracked)
         _train_here(spec, opened.path, running)
+    track_stored(opened, [spec.run_id], tracked)
     return opened.load(spec.run_id).resolved()
 
 

@@ -38,6 +38,7 @@ LEVELS = {
     "labels": 10,
     "plots": 11,
     "cluster": 11,
+    "exports": 11,
     "experiments": 12,
     "sweeping": 13,
     "explorer": 14,

@@ -18,6 +18,7 @@ from grokscope.cli.demo import demo
 from grokscope.cli.download import download
 from grokscope.cli.dynamics import dynamics
 from grokscope.cli.explore import explore, report
+from grokscope.cli.export import export_runs
 from grokscope.cli.figure import figure, figures, reproduce
 from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command()(train)
 app.command()(show)
+runs.command("export")(export_runs)
 app.add_typer(runs, name="runs")
 app.add_typer(store, name="store")
 app.command()(sweep)

@@ -58,6 +58,28 @@ HostsOption = Annotated[
 ]
 
 
+TrackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--track",
+        metavar="TRACKER",
+        help="tensorboard: write the curves for TensorBoard while they are measured.",
+        rich_help_panel="Running",
+        show_default=False,
+    ),
+]
+TrackDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--track-dir",
+        metavar="DIR",
+        help="Where --track writes.",
+        rich_help_panel="Running",
+        show_default="beside the store, as STORE-tensorboard",
+    ),
+]
+
+
 def _set_data_directory(directory: Path | None) -> Path | None:
     """In the environment, where worker processes find it."""
     if directory is not None:
@@ -86,6 +108,8 @@ __all__ = [
     "HostsOption",
     "RunArgument",
     "StoreOption",
+    "TrackDirOption",
+    "TrackOption",
     "WorkersOption",
     "help_without_command",
     "note",

@@ -22,10 +22,11 @@ def running_from(
     hosts: str,
     *,
     weights: bool = False,
+    track: Path | None = None,
 ) -> Iterator[Running]:
     """How to run, from what the command line says. A cluster that is started for it ends with the context."""
     with cluster_at(cluster, cluster_config, hosts) as place:
-        yield Running(_worker_count(workers), engine, device, weights=weights, cluster=place)
+        yield Running(_worker_count(workers), engine, device, weights=weights, cluster=place, track=track)
 
 
 def workers_in_words(running: Running) -> str:

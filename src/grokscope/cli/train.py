@@ -13,6 +13,8 @@ from grokscope.cli.options import (
     DeviceOption,
     EngineOption,
     StoreOption,
+    TrackDirOption,
+    TrackOption,
     note,
     store_flag,
 )
@@ -58,6 +60,8 @@ def train(
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
     data_dir: DataDirOption = None,
+    track: TrackOption = None,
+    track_dir: TrackDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)
@@ -103,7 +107,16 @@ def train(
         run_spec = run_spec.with_batches_of(run_spec.training.batch_size)
 
     try:
-        result = train_run(run_spec, store=store, weights=save_weights, force=force, engine=engine, device=device)
+        result = train_run(
+            run_spec,
+            store=store,
+            weights=save_weights,
+            force=force,
+            engine=engine,
+            device=device,
+            track=track,
+            track_dir=track_dir,
+        )
     except KeyboardInterrupt:
         note("Stopped. The same command goes on.")
         sys.exit(130)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, quoted
@@ -26,6 +27,7 @@ class Running:
     device: str = "cpu"
     weights: bool = False  # keep the networks; a run stored without its network is trained again
     cluster: Cluster | None = None  # where else to train; None: on this machine
+    track: Path | None = None  # a directory for event files of TensorBoard
     again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
 
     def __post_init__(self) -> None:
