@@ -49,6 +49,7 @@ COMPILED = {"_native"}
 TORCH_MODULES = {
     "grokscope.models.attention",
     "grokscope.models.module",
+    "grokscope.models.plain",
     "grokscope.engines.torch_engine",
     "grokscope.engines.stacked_engine",
 }

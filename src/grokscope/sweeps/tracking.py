@@ -16,6 +16,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -115,6 +116,9 @@ class Tracker:
             action(self._directory)
         except Exception as error:
             self._directory = None
+            for file in self._files.values():
+                with suppress(Exception):
+                    file.close()
             note(f"Nothing more is tracked, the runs go on: {in_one_line(str(error) or type(error).__name__)}")
 
 
@@ -130,12 +134,16 @@ class _EventFile:
         name = f"{_EVENTS}{time.time():010.0f}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
         self._writer = RecordWriter((directory / name).open("xb"))
         self._flushed, self.last_step = time.monotonic(), 0
-        self._write(file_version="brain.Event:2")
-        fields = {path: "none" if value is None else value for path, value in spec.settings().items()}
-        self._write(summary=summary_v2.hparams_pb(fields, trial_id=spec.run_id))
-        for row in curve:
-            self._add(row)
-        self._writer.flush()
+        try:
+            self._write(file_version="brain.Event:2")
+            fields = {path: "none" if value is None else value for path, value in spec.settings().items()}
+            self._write(summary=summary_v2.hparams_pb(fields, trial_id=spec.run_id))
+            for row in curve:
+                self._add(row)
+            self._writer.flush()
+        except BaseException:
+            self._writer.close()
+            raise
         for file in before:
             file.unlink(missing_ok=True)
 
