@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify sanitize bench dist test-dist smoke gallery lint types clean help
+.PHONY: demo test verify sanitize bench dist test-dist smoke gallery notebooks lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
@@ -14,6 +14,7 @@ help:
 	@echo "make dist     build the sdist and the wheel in dist/ (Linux)"
 	@echo "make test-dist install what make dist builds into empty environments, and train with it"
 	@echo "make smoke    look at this installation, and train a small network"
+	@echo "make notebooks execute docs/notebooks again, and keep what they show"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -70,6 +71,9 @@ smoke: .venv/installed
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev
 	$(BIN)/python docs/gallery/make.py --store $(STORE) $(if $(SEEDS),--seeds $(SEEDS))
+
+notebooks: .venv/installed-dev
+	$(BIN)/python docs/notebooks/execute.py
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

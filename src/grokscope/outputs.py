@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grokscope.errors import GrokscopeError
-from grokscope.store.files import write_atomically
+from grokscope.store.files import replacing
 from grokscope.tables import Table, csv_text
 
 
@@ -25,24 +26,36 @@ def check_writable(paths: Iterable[Path]) -> None:
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write the whole content or nothing, and return the absolute path.
+    """Write the whole content or nothing, as `whole_file` does, and return the absolute path."""
+    with whole_file(path) as place:
+        place.write_bytes(content)
+    return path.absolute() if _is_pipe_or_device(path) else path.resolve()
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yields a path to write to, whose file becomes that of `path` if the block ends well, and is removed otherwise.
 
     A link stays one: what it points to is written. A file that is replaced keeps its permissions, and one that may not
     be written is left alone.
     """
     with _one_line_for(path):
-        if _is_pipe_or_device(path):
-            path.write_bytes(content)  # there is nothing to lose, and nothing to replace
-            return path.absolute()
+        if _is_pipe_or_device(path):  # there is nothing to lose, and nothing to replace
+            with tempfile.TemporaryDirectory(prefix="grokscope-") as directory:
+                place = Path(directory) / "file"
+                yield place
+                with place.open("rb") as file, path.open("wb") as pipe:
+                    shutil.copyfileobj(file, pipe)
+            return
         path = path.resolve()
         before = path.stat().st_mode if path.exists() else None
         if before is not None and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
+        with replacing(path) as place:
+            yield place
         if before is not None:
             path.chmod(stat.S_IMODE(before))
-    return path
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -8,6 +8,8 @@ from grokscope.cluster import ClusterError
 from grokscope.errors import EngineError, GrokscopeError, SpecError, StoreError
 from grokscope.experiments import Drawing, Findings
 from grokscope.experiments.reproduction import Reproduction, claims, figure, reproduce
+from grokscope.exports import StoreView, SweepView
+from grokscope.exports import open_store as open  # noqa: A004 (as in gzip and codecs)
 from grokscope.extension import ExtensionError
 from grokscope.measure import (
     Ablations,
@@ -111,8 +113,10 @@ __all__ = [
     "Stop",
     "Store",
     "StoreError",
+    "StoreView",
     "Stream",
     "SweepAudit",
+    "SweepView",
     "Task",
     "TaskSpec",
     "TrainingEvents",
@@ -138,6 +142,7 @@ __all__ = [
     "neuron_spectra",
     "neuron_waves",
     "normal",
+    "open",
     "output_waves",
     "phase_diagram",
     "pruned",

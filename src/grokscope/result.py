@@ -26,6 +26,7 @@ from grokscope.tasks import Dataset
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from torch import nn
 
     from grokscope.models.module import NetworkModule
 
@@ -84,6 +85,11 @@ class RunResult:
     def module(self) -> "NetworkModule":
         """The trained network as a torch module, in evaluation mode."""
         return self.spec.resolved().model.module(self.trained_weights()).eval()
+
+    def to_torch(self) -> "nn.Module":
+        """The trained network as a plain torch module with named layers, which needs no grokscope where it is used."""
+        spec = self.spec.resolved()
+        return spec.model.to_torch(self.trained_weights(), spec.task)
 
     def trained_weights(self) -> Weights:
         """The weights of the final network, or an error that says how to get them."""

@@ -37,6 +37,7 @@ from grokscope.section import (
     unknown_field,
 )
 from grokscope.section import value_from_text as parse
+from grokscope.tables import Value, plain
 from grokscope.tasks import Dataset, Seeding, Task
 
 PAPER_BATCH = 256  # the batch size at which the paper's number of steps and learning rate hold unscaled
@@ -329,6 +330,15 @@ class RunSpec(Section):
                 "optimizer.learning_rate": self.optimizer.learning_rate * math.sqrt(size / PAPER_BATCH),
             }
         )
+
+    def settings(self) -> dict[str, Value]:
+        """Every field by its path, as a value that a table can have.
+
+        >>> RunSpec().settings()["task.modulus"], RunSpec().settings()["training.batch_size"]
+        (97, None)
+        """
+        sections = self.model_dump(mode="json")
+        return {f"{name}.{field}": plain(value) for name, own in sections.items() for field, value in own.items()}
 
     # ---- in files -----------------------------------------------------------------------------------------------
 

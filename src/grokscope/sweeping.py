@@ -28,6 +28,7 @@ from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
+from grokscope.sweeps.tracking import track_directory, track_stored
 from grokscope.training import OnEvaluation, OnMeasurement, execute
 
 MANY_RUNS = 20_000  # that take a second to plan, about
@@ -53,6 +54,8 @@ def sweep(
     hosts: str | Sequence[str] = (),
     weights: bool = False,
     snapshots: Snapshots | bool = None,
+    track: str | None = None,
+    track_dir: str | Path | None = None,
     progress: bool = True,
 ) -> PhaseDiagram:
     """Train a whole diagram of networks, and return it.
@@ -67,7 +70,8 @@ def sweep(
 
     `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, the name of a sweep of
     the paper, or a TOML file. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`, `weights`,
-    `snapshots` and `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config` and `hosts`.
+    `snapshots` and `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config`, `hosts`,
+    `track` and `track_dir`.
 
     Runs are kept in the store, and those that are there are not trained again. Ctrl-C saves where the runs under way
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
@@ -80,8 +84,9 @@ def sweep(
         )
     plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
     limit, kept = _at_least(1, "limit", limit), snapshots_from(snapshots)
+    tracked = track_directory(track, track_dir, store.path if isinstance(store, Store) else Path(store))
     with cluster_at(cluster, cluster_config, hosts) as place:
-        running = Running(workers, engine, device, weights=weights, snapshots=kept, cluster=place)
+        running = Running(workers, engine, device, weights=weights, snapshots=kept, cluster=place, track=tracked)
         started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
         if started.carry_out(running, limit=limit, progress=progress):
             raise KeyboardInterrupt
@@ -128,6 +133,8 @@ def train(
     force: bool = False,
     engine: str = "auto",
     device: str = "cpu",
+    track: str | None = None,
+    track_dir: str | Path | None = None,
 ) -> RunResult:
     """Train one network as a sweep of one run: with a lease and checkpoints, kept in the store.
 
@@ -141,12 +148,14 @@ def train(
 
     A run that is in the store is not trained again unless `force` says so, or its `weights` or `snapshots` ("all", or
     a number) are wanted and were not kept. Ctrl-C saves where the run stands and raises KeyboardInterrupt; the same
-    call goes on from there. Without a store, `gs.run` trains and forgets.
+    call goes on from there. Without a store, `gs.run` trains and forgets. `track="tensorboard"` writes event
+    files, into `track_dir` or beside the store.
     """
     resolve_engine(engine, device, spec)
     opened = store if isinstance(store, Store) else Store(store)
+    tracked = track_directory(track, track_dir, opened.path)
     before = opened.find(spec.run_id)
-    running = Running(0, engine, device, weights=weights, snapshots=snapshots_from(snapshots))
+    running = Running(0, engine, device, weights=weights, snapshots=snapshots_from(snapshots), track=tracked)
     if before and not force and engine in ("auto", before.engine) and not running.lacking(opened, [spec]):
         note(f"Run {spec.run_id} is in the store already; --force trains it again.")
     else:
@@ -154,6 +163,7 @@ def train(
             kept = running.snapshots or opened.snapshot_count(before) or None
             running = replace(running, weights=weights or before.has_weights, snapshots=kept, again=True)
         _train_here(spec, opened.path, running)
+    track_stored(opened, [spec.run_id], tracked)
     return opened.load(spec.run_id).resolved()
 
 

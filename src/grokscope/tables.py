@@ -7,6 +7,7 @@
 import csv
 import importlib
 import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Table = dict[str, Sequence[object]]  # columns of one length
+Value = bool | int | float | str | None  # what a place in a table of another program can have
 
 
 def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
@@ -25,6 +27,19 @@ def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def plain(value: object) -> Value:
+    """A value that other programs can keep: a list as text with commas, as the command line takes it.
+
+    >>> plain(0.5), plain([3, 4]), plain({"bits": 2})
+    (0.5, '3,4', '{"bits": 2}')
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(item, int | str) for item in value):
+        return ",".join(map(str, value))
+    return json.dumps(value)
 
 
 def data_frame(columns: Mapping[str, Sequence[object]]) -> "pd.DataFrame":

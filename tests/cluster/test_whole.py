@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tests.cluster.dask_processes import DaskProcesses, certificates, check_stored_once, do_all
 from tests.integration.processes import grokscope, here
 
@@ -42,6 +43,19 @@ def test_there_are_news_of_a_run_before_it_answers(
         news = next(event for event in events if isinstance(event, Measured))
         assert not Store(tmp_path / "s").checkpoints()
     assert 0 < news.measurement.step < 60_000
+
+
+def test_runs_on_a_cluster_are_tracked_here(
+    whole: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In several pieces, and every step once."""
+    monkeypatch.setattr(dask_executor, "PIECE_SECONDS", 0.2)
+    with whole.cluster() as cluster:
+        do_all(longer[:2], tmp_path / "store", Running(cluster=cluster, track=tmp_path / "events"))
+    for spec in longer[:2]:
+        (file,) = (tmp_path / "events" / spec.run_id).iterdir()
+        steps = [event.step for event in EventFileLoader(str(file)).Load() if event.step]
+        assert steps == [row.step for row in Store(tmp_path / "store").load(spec.run_id).curve]
 
 
 def test_weights_come_back_too(whole: DaskProcesses, tiny: RunSpec, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What the documents say can be run, runs."""
 
 import re
+import shlex
 import subprocess
 import sys
 from contextlib import chdir
@@ -22,6 +23,7 @@ SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
 TASKS_PAGE = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
 AUDIT_PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 THROUGH_PAGE = (ROOT / "docs" / "through-training.md").read_text(encoding="utf-8")
+EXPORTS_PAGE = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
 NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
 
@@ -80,6 +82,31 @@ def test_the_page_on_your_own_code_does_what_it_says(tmp_path: Path) -> None:
     )
     assert finished.returncode == 0, finished.stderr
     assert "task.length" in finished.stdout
+
+
+def test_the_page_on_exports_does_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its programs one after the other, and its commands between them."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for language, block in re.findall(r"^```(python|sh)\n(.*?)^```", EXPORTS_PAGE, flags=re.MULTILINE | re.DOTALL):
+        if language == "python":
+            with chdir(tmp_path):
+                exec(compile(block, "docs/exports.md", "exec"), names)
+            continue
+        stored = Store(tmp_path / "grokscope-runs").all()[0].run_id
+        for line in block.splitlines():
+            command = shlex.split(line.replace("RUN", stored), comments=True)
+            if command[:2] == ["grokscope", "runs"]:
+                grokscope(*command[1:], cwd=tmp_path)
+            elif command[0] == "grokscope":
+                assert {part for part in command if part.startswith("--")} <= set(help_of(command[1]).split())
+    assert {"curve.csv", "mine.nc", "curves.parquet", "some.csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert "('data_fraction', 'corruption', 'weight_decay', 'seed', 'step')" in capsys.readouterr().out
+
+
+def test_flags_named_in_the_exports_page_exist() -> None:
+    shown = help_of("runs", "export") + help_of("train") + help_of("sweep")
+    for flag in set(re.findall(r"(--[a-z][a-z-]+)", EXPORTS_PAGE)) - {"--logdir"}:
+        assert flag in shown
 
 
 def test_toml_in_the_readme_is_a_spec() -> None:

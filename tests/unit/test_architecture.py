@@ -40,6 +40,7 @@ LEVELS = {
     "plots": 11,
     "cluster": 11,
     "doctor": 11,
+    "exports": 11,
     "experiments": 12,
     "sweeping": 13,
     "explorer": 14,
@@ -53,6 +54,7 @@ TORCH_MODULES = {
     "grokscope.models.attention",
     "grokscope.models.hooks",
     "grokscope.models.module",
+    "grokscope.models.plain",
     "grokscope.engines.torch_engine",
     "grokscope.engines.stacked_engine",
 }

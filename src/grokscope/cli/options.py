@@ -70,6 +70,28 @@ HostsOption = Annotated[
 ]
 
 
+TrackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--track",
+        metavar="TRACKER",
+        help="tensorboard: write the curves for TensorBoard while they are measured.",
+        rich_help_panel="Running",
+        show_default=False,
+    ),
+]
+TrackDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--track-dir",
+        metavar="DIR",
+        help="Where --track writes.",
+        rich_help_panel="Running",
+        show_default="beside the store, as STORE-tensorboard",
+    ),
+]
+
+
 def _set_data_directory(directory: Path | None) -> Path | None:
     """In the environment, where worker processes find it."""
     if directory is not None:
@@ -88,6 +110,15 @@ DataDirOption = Annotated[
     ),
 ]
 
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion or "
+        "test_accuracy>0.9. Repeat it to combine conditions.",
+    ),
+]
+SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
 __all__ = [
     "DEFAULT_STORE",
     "ClusterConfigOption",
@@ -99,6 +130,10 @@ __all__ = [
     "RunArgument",
     "SnapshotsOption",
     "StoreOption",
+    "SweepOption",
+    "TrackDirOption",
+    "TrackOption",
+    "WhereOption",
     "WorkersOption",
     "help_without_command",
     "note",

@@ -24,11 +24,14 @@ def running_from(
     *,
     weights: bool = False,
     snapshots: str | None = None,
+    track: Path | None = None,
 ) -> Iterator[Running]:
     """How to run, from what the command line says. A cluster that is started for it ends with the context."""
+    kept = snapshots_from(snapshots, "--snapshots")
     with cluster_at(cluster, cluster_config, hosts) as place:
-        kept = snapshots_from(snapshots, "--snapshots")
-        yield Running(_worker_count(workers), engine, device, weights=weights, snapshots=kept, cluster=place)
+        yield Running(
+            _worker_count(workers), engine, device, weights=weights, snapshots=kept, cluster=place, track=track
+        )
 
 
 def workers_in_words(running: Running) -> str:

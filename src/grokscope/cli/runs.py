@@ -2,38 +2,34 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
+from grokscope.cli.export import export_runs
+from grokscope.cli.options import (
+    DEFAULT_STORE,
+    RunArgument,
+    StoreOption,
+    SweepOption,
+    WhereOption,
+    help_without_command,
+    note,
+)
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.extension import short_name
-from grokscope.outputs import write_file
-from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import Store, StoredRun
-from grokscope.store.contents import pack_run
-from grokscope.tables import csv_text
 
 _WIDE = 120  # columns of a terminal that has room for everything in one line
 _NAMED = 5  # runs that a question names one by one
 
 runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
+runs.command("export")(export_runs)
 
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CONDITION",
-        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion or "
-        "test_accuracy>0.9. Repeat it to combine conditions.",
-    ),
-]
-SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -100,32 +96,6 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
     typer.echo(f"{'snapshots':20} {len(result.weights_at) or 'none'}")
     for code in result.spec.code():
         typer.echo(f"{'your own code':20} {code}")
-
-
-@runs.command("export")
-def export_run(
-    run: RunArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help=".json (all but arrays), .csv (the curve), .toml (the spec) or .safetensors (all arrays).",
-            show_default="JSON on standard output",
-        ),
-    ] = None,
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
-    """Write a run in a format that other programs read.
-
-    [bold]Example[/bold]
-
-    grokscope runs export 41630c --out curve.csv
-    """
-    opened = Store(store, create=False)
-    result = opened.load(run)
-    if out is None:
-        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
-        return
-    note(f"Wrote {write_file(out, _exported(result, opened.resolve(run), out))}")
 
 
 @runs.command("delete")
@@ -224,16 +194,3 @@ def _what_else(run: StoredRun) -> str:
     parts = [] if spec.task.corruption_kind == default.task.corruption_kind else [short_name(spec.task.corruption_kind)]
     parts += [spec.regularizer.describe()] if spec.regularizer.acts else []
     return "; ".join([*parts, *map(short_name, spec.training.measurements)])
-
-
-def _exported(result: RunResult, stored: StoredRun, out: Path) -> bytes:
-    match out.suffix:
-        case ".json":
-            return (json.dumps(result.to_dict(), allow_nan=False, indent=2) + "\n").encode()
-        case ".toml":
-            return result.spec.to_toml().encode()
-        case ".safetensors":
-            return pack_run(result, stored.record(), weights=True).content
-        case ".csv":
-            return csv_text(result.to_columns()).encode()
-    raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .json, .csv, .toml or .safetensors")

@@ -16,6 +16,8 @@ from grokscope.cli.options import (
     HostsOption,
     SnapshotsOption,
     StoreOption,
+    TrackDirOption,
+    TrackOption,
     WorkersOption,
     note,
     store_flag,
@@ -29,6 +31,7 @@ from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.sweep import Sweep
+from grokscope.sweeps.tracking import track_directory
 
 _WHAT = "What to run"
 _HOW = "Running"
@@ -80,6 +83,8 @@ def sweep(
     cluster_config: ClusterConfigOption = None,
     hosts: HostsOption = "",
     data_dir: DataDirOption = None,
+    track: TrackOption = None,
+    track_dir: TrackDirOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
@@ -98,6 +103,8 @@ def sweep(
 
     grokscope sweep my            (goes on with the sweep that my.toml started)
 
+    grokscope sweep fig3a --track tensorboard
+
     grokscope sweep fig3a --device cuda
 
     grokscope sweep fig3a --cluster tcp://login:8786
@@ -106,8 +113,17 @@ def sweep(
     plan = find_plan(what) if known is None else Plan.from_dict(known.name, known.definition)
     plan = plan.changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
     refining = refining or (known is not None and known.refined)
+    tracked = None if dry_run else track_directory(track, track_dir, store)
     with running_from(
-        workers, engine, device, cluster, cluster_config, hosts, weights=save_weights, snapshots=snapshots
+        workers,
+        engine,
+        device,
+        cluster,
+        cluster_config,
+        hosts,
+        weights=save_weights,
+        snapshots=snapshots,
+        track=tracked,
     ) as running:
         if dry_run:
             _describe(plan, running, store, limit, refining=refining)

@@ -14,6 +14,8 @@ from grokscope.cli.options import (
     EngineOption,
     SnapshotsOption,
     StoreOption,
+    TrackDirOption,
+    TrackOption,
     note,
     store_flag,
 )
@@ -60,6 +62,8 @@ def train(
     engine: EngineOption = "auto",
     device: DeviceOption = "cpu",
     data_dir: DataDirOption = None,
+    track: TrackOption = None,
+    track_dir: TrackDirOption = None,
     store: StoreOption = DEFAULT_STORE,
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the final network too.", rich_help_panel=_RUNNING)
@@ -116,6 +120,8 @@ def train(
             force=force,
             engine=engine,
             device=device,
+            track=track,
+            track_dir=track_dir,
         )
     except KeyboardInterrupt:
         note("Stopped. The same command goes on.")

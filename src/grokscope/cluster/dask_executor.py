@@ -42,6 +42,7 @@ from grokscope.sweeps.messages import (
     Waiting,
 )
 from grokscope.sweeps.running import MOST_STACKED, Running
+from grokscope.sweeps.tracking import Tracker
 
 PIECE_SECONDS = 10.0  # that a worker works on a run before it answers, in a small cluster
 CHECKPOINTS_A_SECOND = 10.0  # that come to the coordinator at most: in a large cluster pieces are longer
@@ -81,6 +82,7 @@ class DaskExecutor:
 
     def __init__(self, cluster: DaskCluster, store: Path, running: Running) -> None:
         self._cluster, self._running = cluster, running
+        self._tracker = Tracker(running.track)  # workers never see the directory: rows come with their answers
         self._store = Store(store, create=False)
         self._session = secrets.token_hex(8)
         self._client: Any = None
@@ -339,11 +341,13 @@ class DaskExecutor:
             case Done(bytes(content)):
                 result = checked_result(content, spec, weights=self._running.weights, **self._earlier(spec))
                 self._store.save(result, weights=self._running.weights)
+                self._tracker.write(spec, result.curve, result.status)
                 self._end(index)
                 yield Finished(index, result.phase, result.seconds)
             case Paused(bytes(content)):
                 checkpoint = checked_checkpoint(content, spec, **self._earlier(spec))
                 self._store.save_checkpoint(spec.run_id, checkpoint)
+                self._tracker.write(spec, checkpoint.curve)
                 self._losses.pop(index, None)
                 if checkpoint.curve:
                     yield Measured(index, checkpoint.curve[-1])

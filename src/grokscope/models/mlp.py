@@ -25,7 +25,7 @@ from grokscope.randomness import normal
 from grokscope.tasks import Inputs, InputShape, Seeding, Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from grokscope.models.module import Layers
 
@@ -140,6 +140,26 @@ class MLP(Network):
             if self.norm != "none":
                 hidden = layers.hook(norm_prefix(layer), layers.norm(hidden, self.norm, norm_prefix(layer)))
         return F.linear(hidden, weights["W"])  # [B, classes]
+
+    def to_torch(self, weights: Weights, task: Task) -> "nn.Module":
+        """A `PlainMLP` with these weights, in evaluation mode."""
+        from grokscope.models.plain import PlainMLP, loaded
+
+        inputs = task.inputs
+        module = PlainMLP(
+            inputs.size,
+            inputs.vocabulary,
+            self.width,
+            task.classes,
+            depth=self.depth,
+            activation=self.activation,
+            norm=self.norm,
+            dropout=self.dropout,
+            tokens=inputs.tokens,
+        )
+        names = {f"{norm_prefix(layer)}_": f"norm{layer}." for layer in range(1, self.depth)}
+        looked_up = _input_names(inputs) if inputs.tokens else ()
+        return loaded(module, {name: w.T if name in looked_up else w for name, w in weights.items()}, names)
 
     def dropout_widths(self, weights: Mapping[str, Any]) -> list[int]:
         """Every hidden layer."""

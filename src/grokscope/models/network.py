@@ -28,7 +28,7 @@ from grokscope.section import UNRESOLVED_CONFIG, KindSection, Unresolved
 from grokscope.tasks import Inputs, Seeding, Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from grokscope.models.module import Layers, NetworkModule
 
@@ -208,6 +208,12 @@ class Network(Complete, KindSection):
         from grokscope.models.module import NetworkModule
 
         return NetworkModule(self, weights)
+
+    def to_torch(self, weights: Weights, task: Task) -> "nn.Module":
+        """The same network as a plain torch module, whose code needs torch alone."""
+        raise GrokscopeError(
+            f"{self.kind} is code of your own, and has no plain torch module; module() gives it as it is"
+        )
 
     def prunable_neurons(self, weights: Weights) -> Neurons:
         """The neurons that pruning takes out; an error that says why if there are none."""

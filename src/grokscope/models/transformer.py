@@ -33,7 +33,7 @@ from grokscope.randomness import normal
 from grokscope.tasks import Seeding, Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from grokscope.models.module import Layers
 
@@ -152,6 +152,30 @@ class Transformer(Network):
 
         patterns: npt.NDArray[np.float32] = attention(self.module(weights), torch.tensor([pair]))[0].numpy()
         return patterns
+
+    def to_torch(self, weights: Weights, task: Task) -> "nn.Module":
+        """A `PlainTransformer` with these weights, in evaluation mode."""
+        from grokscope.models.plain import PlainTransformer, loaded
+
+        module = PlainTransformer(
+            task.inputs.vocabulary,
+            task.classes,
+            self.embed,
+            self.heads,
+            self.layers,
+            activation=self.activation,
+            norm=self.norm,
+            dropout=self.dropout,
+            tie_weights=self.tie_weights,
+            scaling=self.scaling,
+        )
+        names = {"final_norm_": "final_norm."}
+        for layer in range(1, self.layers + 1):
+            block = f"blocks.{layer - 1}."
+            names |= {f"{part}{layer}": f"{block}attention.{part}." for part in ("query", "key", "value", "output")}
+            names |= {f"{part}{layer}": f"{block}{part}." for part in ("mlp_in", "mlp_out")}
+            names |= {f"{norm}{layer}_": f"{block}{norm}." for norm in ("attention_norm", "mlp_norm")}
+        return loaded(module, weights, names)
 
     def dropout_widths(self, weights: Mapping[str, Any]) -> list[int]:
         """What attention and MLP of each layer add to the positions that go on."""

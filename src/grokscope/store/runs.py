@@ -3,7 +3,7 @@
 import json
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from string import hexdigits
@@ -190,17 +190,38 @@ class Runs(OpenStore):
         sort: str | None = None,
     ) -> tuple[int, list[StoredRun]]:
         """How many runs meet all conditions, and the last `limit` of them, in the order of `runs`."""
+        run_ids = self.ids(where, sweep=sweep, sort=sort)
+        chosen = run_ids if limit is None else run_ids[-limit:]
+        runs = self.entries(chosen)
+        return len(run_ids) - len(chosen) + len(runs), runs
+
+    def ids(
+        self, where: Sequence[str | Condition] = (), *, sweep: str | None = None, sort: str | None = None
+    ) -> list[str]:
+        """The ids of the runs that meet all conditions, damaged ones included, in the order of `runs`."""
         self._check_known(
             [*([where] if isinstance(where, str) else where), *([Condition(sort, "=", 0)] if sort else [])]
         )
         try:
-            run_ids = self._ids_where(where, sweep, sort, SPEC)
+            return self._ids_where(where, sweep, sort, SPEC)
         except StoreError:
-            run_ids = self._ids_where(where, sweep, sort, SOUND_SPEC)
-        chosen = run_ids if limit is None else run_ids[-limit:]
-        places = {run_id: place for place, run_id in enumerate(chosen)}
-        runs = self._select("WHERE run_id IN (SELECT value FROM json_each(?))", json.dumps(chosen))
-        return len(run_ids) - len(chosen) + len(runs), sorted(runs, key=lambda run: places[run.run_id])
+            return self._ids_where(where, sweep, sort, SOUND_SPEC)
+
+    def entries(self, run_ids: Sequence[str]) -> list[StoredRun]:
+        """What the index says about these runs, in their order; those that are damaged or not there are left out."""
+        places = {run_id: place for place, run_id in enumerate(run_ids)}
+        runs = self._select("WHERE run_id IN (SELECT value FROM json_each(?))", json.dumps(list(places)))
+        return sorted(runs, key=lambda run: places[run.run_id])
+
+    def load_all(self, run_ids: Iterable[str]) -> Iterator[RunResult]:
+        """Load runs one after the other. Damaged ones are left out, and named in a warning at the end."""
+        damaged = []
+        for run_id in run_ids:
+            try:
+                yield self.load(run_id)
+            except DamagedError:
+                damaged.append(run_id)
+        self._warn("run", damaged)
 
     def _ids_where(self, where: Sequence[str | Condition], sweep: str | None, sort: str | None, spec: str) -> list[str]:
         clause, values = where_clause(where, spec)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, quoted
@@ -29,6 +30,7 @@ class Running:
     weights: bool = False  # keep the networks; a run stored without its network is trained again
     snapshots: Snapshots = None  # and the networks on the way, likewise; who keeps them keeps the last one too
     cluster: Cluster | None = None  # where else to train; None: on this machine
+    track: Path | None = None  # a directory for event files of TensorBoard
     again: bool = False  # train runs that are stored already; the stored one stays until the new one is saved
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from grokscope.sweeps.messages import Expected, Progress
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.stopping import stop_on_request
+from grokscope.sweeps.tracking import track_stored
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ class Sweep:
                     self._show(events)
                 else:
                     deque(events, maxlen=0)
+            if not should_stop():
+                track_stored(self.store, self._run_ids, running.track)
             return should_stop()
 
     def _show(self, events: Iterable[Progress | Expected]) -> None:

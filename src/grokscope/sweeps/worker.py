@@ -23,6 +23,7 @@ from grokscope.store import LeaseAnswer, Store
 from grokscope.sweeps.executor import Assignment
 from grokscope.sweeps.messages import Failed, Finished, Measured, Progress, Started, Stopped, Waiting
 from grokscope.sweeps.running import Running
+from grokscope.sweeps.tracking import Tracker
 from grokscope.training import Job, RunGroup
 
 CHECKPOINT_SECONDS = 30.0
@@ -47,6 +48,7 @@ class Worker:
         self._store, self._running, self._should_stop = store, running, should_stop
         self._engine, self._raise_errors = running.engine_used, raise_errors
         self._leased: list[Assignment] = []
+        self._tracker = Tracker(running.track)
         self._unsaid: list[Measured] = []
         self._reported: dict[int, float] = {}  # when a run's measurement was reported last
         self._saved = self._renewed = 0.0
@@ -67,6 +69,7 @@ class Worker:
             self._release_all()
             yield from (Stopped(index) for index, _ in given_back)
         finally:
+            self._tracker.close()
             with suppress(StoreError):  # there may be another on its way, which says more
                 self._release_all()
 
@@ -119,8 +122,9 @@ class Worker:
             for index, spec in tasks:
                 yield self._failed(index, spec, error)
             return
-        for (index, _), result in zip(tasks, results, strict=True):
+        for (index, spec), result in zip(tasks, results, strict=True):
             self._store.save(result, weights=self._running.weights)
+            self._tracker.end(spec, result.status)
             yield self._answered(Finished(index, result.phase, result.seconds))
 
     def _train(
@@ -136,6 +140,9 @@ class Worker:
             )
             for index, spec in tasks
         ]
+        for index, spec in tasks:
+            start = starts[index]
+            self._tracker.begin(spec, start.curve if start else ())
         group = RunGroup(jobs, engine=self._engine, device=self._running.device)
         for _ in group.train():
             yield from self._news()
@@ -146,6 +153,7 @@ class Worker:
     def _failed(self, index: int, spec: RunSpec, error: Exception) -> Finished | Failed:
         reason = in_one_line(explained(error))
         self._store.save_failure(spec, reason, "".join(traceback.format_exception(error)))
+        self._tracker.end(spec, "failed")
         return self._answered(Failed(index, reason))
 
     def _answered(self, message: Finished | Failed) -> Finished | Failed:
@@ -153,6 +161,7 @@ class Worker:
         return message
 
     def _note(self, index: int, spec: RunSpec, measurement: Row, _: Moment) -> None:
+        self._tracker.add(spec, measurement)
         now, before = time.monotonic(), self._reported.get(index, -REPORT_SECONDS)
         if now - before >= REPORT_SECONDS or measurement.step == spec.training.steps:
             self._unsaid.append(Measured(index, measurement))
