@@ -139,6 +139,7 @@ def train(
     """
     resolve_engine(engine, device, spec)
     opened = store if isinstance(store, Store) else Store(store)
+    opened.make()
     before = opened.find(spec.run_id)
     if before and not force and engine in ("auto", before.engine) and (before.has_weights or not weights):
         note(f"Run {spec.run_id} is in the store already; --force trains it again.")

@@ -23,7 +23,7 @@ from grokscope.cli.logits import logits
 from grokscope.cli.options import help_without_command
 from grokscope.cli.phase_diagram import phase_diagram
 from grokscope.cli.prune import prune
-from grokscope.cli.runs import runs
+from grokscope.cli.remarks import runs
 from grokscope.cli.show import show
 from grokscope.cli.spectrum import spectrum
 from grokscope.cli.status import status

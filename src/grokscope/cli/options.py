@@ -15,7 +15,7 @@ StoreOption = Annotated[
     typer.Option("--store", help="Directory of the stored runs.", show_default=True, envvar="GROKSCOPE_STORE"),
 ]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run id, or the beginning of one.", show_default=False)
+    str, typer.Argument(metavar="RUN", help="A run id, the beginning of one, or a name.", show_default=False)
 ]
 EngineOption = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""`grokscope runs`: list, show, export and delete stored runs."""
+"""`grokscope runs`: list, show, export and delete stored runs. `remarks.py` adds tag, name and note."""
 
 import json
 import os
@@ -22,16 +22,20 @@ from grokscope.tables import csv_text
 _WIDE = 120  # columns of a terminal that has room for everything in one line
 _NAMED = 5  # runs that a question names one by one
 
-runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
+runs = typer.Typer(help="List, show, tag, name, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
 
 WhereOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="CONDITION",
-        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion or "
-        "test_accuracy>0.9. Repeat it to combine conditions.",
+        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion, "
+        "test_accuracy>0.9 or tag=good. Repeat it to combine conditions.",
     ),
+]
+RunsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="RUN…", help="Run ids, the beginnings of them, or names.", show_default=False),
 ]
 SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -61,7 +65,7 @@ def list_runs(
 
     grokscope runs list --sweep fig3a --where "test_accuracy>0.9" --sort mean_ipr
 
-    grokscope runs list --limit 0 --json
+    grokscope runs list --where tag=good --limit 0 --json
     """
     opened = Store(store, create=False)
     found, stored = opened.search(where or (), limit or None, sweep=_known(sweep, opened), sort=sort)
@@ -87,11 +91,17 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
 
     grokscope runs show 41630c
     """
-    result = Store(store, create=False).load(run)
+    opened = Store(store, create=False)
+    stored = opened.resolve(run)
+    result = opened.load(stored.run_id)
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
+        remarks = {"name": stored.name, "tags": stored.tags, "note": stored.note}
+        typer.echo(json.dumps(result.to_dict() | remarks, allow_nan=False))
         return
     typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s)")
+    for name, text in (("name", stored.name), ("tags", ", ".join(stored.tags)), ("note", stored.note)):
+        if text:
+            typer.echo(f"{name}: {text}")
     typer.echo(result.describe())
     typer.echo(f"\n{result.spec.to_toml()}")
     for name, value in result.final.items() if result.curve else ():
@@ -129,9 +139,7 @@ def export_run(
 
 @runs.command("delete")
 def delete_runs(
-    run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them.", show_default=False)
-    ] = None,
+    run: RunsArgument = None,
     where: WhereOption = None,
     sweep: SweepOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -146,13 +154,8 @@ def delete_runs(
     grokscope runs delete --where phase=confusion --where "training.steps<100"
     """
     opened = Store(store, create=False)
-    if bool(run) == bool(where or sweep):
-        raise GrokscopeError("name the runs to delete, or say which with --where or --sweep, but not both")
-    chosen = list(dict.fromkeys(opened.resolve_id(prefix) for prefix in run or ()))
-    if where or sweep:
-        chosen = [each.run_id for each in opened.runs(where or (), sweep=_known(sweep, opened))]
+    chosen = chosen_runs(opened, run, where, sweep, "delete")
     if not chosen:
-        note("No run meets these conditions.")
         return
     if not yes:
         names = ", ".join(chosen) if len(chosen) <= _NAMED else f"{len(chosen)} runs"
@@ -160,6 +163,20 @@ def delete_runs(
     for run_id in chosen:
         opened.delete(run_id)
         note(f"Deleted {run_id}")
+
+
+def chosen_runs(
+    store: Store, runs: list[str] | None, where: list[str] | None, sweep: str | None, verb: str
+) -> list[str]:
+    """The ids of the runs that were named, or that meet the conditions; says so if there are none."""
+    if bool(runs) == bool(where or sweep):
+        raise GrokscopeError(f"name the runs to {verb}, or say which with --where or --sweep, but not both")
+    if runs:
+        return list(dict.fromkeys(store.resolve_id(prefix) for prefix in runs))
+    chosen = [each.run_id for each in store.runs(where or (), sweep=_known(sweep, store))]
+    if not chosen:
+        note("No run meets these conditions.")
+    return chosen
 
 
 def _known(sweep: str | None, store: Store) -> str | None:
@@ -218,11 +235,13 @@ def _cells(run: StoredRun) -> list[str]:
 
 
 def _what_else(run: StoredRun) -> str:
-    """What tells it from runs that are alike in all that every run has: wrong labels, regulariser and measurements."""
+    """What tells it from others: wrong labels, regulariser, measurements, and what people call it."""
     spec, default = run.spec, RunSpec()
     parts = [] if spec.task.corruption_kind == default.task.corruption_kind else [short_name(spec.task.corruption_kind)]
     parts += [spec.regularizer.describe()] if spec.regularizer.acts else []
-    return "; ".join([*parts, *map(short_name, spec.training.measurements)])
+    parts += map(short_name, spec.training.measurements)
+    said = [*([run.name] if run.name else []), *(f"#{tag}" for tag in run.tags)]
+    return "; ".join([*parts, *([" ".join(said)] if said else [])])
 
 
 def _exported(result: RunResult, stored: StoredRun, out: Path) -> bytes:

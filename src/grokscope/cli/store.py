@@ -14,6 +14,8 @@ from grokscope.store import Store, store_flag
 from grokscope.store.check import check_store
 from grokscope.store.merge import Merged, merge_into
 
+_NAMED = 3  # runs that a line names
+
 store = typer.Typer(help="Check, repair and merge stores.", invoke_without_command=True)
 store.callback()(help_without_command)
 
@@ -68,7 +70,7 @@ def merge(
         list[Path], typer.Argument(metavar="STORE… INTO", help="The stores to copy from, and the one to copy into.")
     ],
 ) -> None:
-    """Copy the runs, sweeps and checkpoints of some stores into another one.
+    """Copy the runs, sweeps and checkpoints of some stores into another one, with tags, names and notes.
 
     Every run is checked on the way. The stores that are copied from stay as they are. Repeat the command if it was
     interrupted: what was copied is not copied again.
@@ -92,8 +94,12 @@ def merge(
 def _tell(merged: Merged, into: Path) -> None:
     for line in merged.damaged:
         note(f"{line}; it is left out")
-    for before, now in merged.renamed:
-        note(f"{into} has another sweep {before}: the one that was copied is called {now} there")
+    for kind, renamed in (("sweep", merged.renamed), ("run", merged.renamed_runs)):
+        for before, now in renamed:
+            note(f"{into} has another {kind} {before}: the one that was copied is called {now} there")
+    if merged.differing:
+        some = ", ".join(merged.differing[:_NAMED]) + (", …" if len(merged.differing) > _NAMED else "")
+        note(f"{into} has other numbers, as another engine or machine gives them, and keeps them, for {some}")
     typer.echo(
         f"Copied {merged.runs} runs, {merged.sweeps} sweeps, {merged.checkpoints} checkpoints and {merged.failures} "
         f"failures into {into}; {merged.present} runs were there already"

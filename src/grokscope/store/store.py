@@ -4,7 +4,7 @@
     store.save(result)
     store.load(result.run_id)
 
-The index knows the runs and their outcomes, the sweeps, the leases, the checkpoints and the failures. The file of a run
+The index knows the runs and their outcomes, what people say about them, the sweeps, the leases, the checkpoints and the failures. The file of a run
 holds its curve, the spectra of its neurons and, if they were kept, its weights. A file is complete before the index
 names it. It is never changed, and is removed only after the index no longer names it. So a crash at any moment leaves
 the store as it was either before or after a save.
@@ -17,15 +17,17 @@ read is checked against them. What is damaged is left out with a warning, or is 
       runs/3f/3f0c…-7d1e….safetensors
       checkpoints/3f0c…-51aa….safetensors
       sweeps/0b7d….json
+      remarks/3f0c….json
 """
 
+from grokscope.store.remarks import RemarkedRuns
 from grokscope.store.sweeps import Sweeps
 from grokscope.store.unfinished import Unfinished
 
 
-class Store(Unfinished, Sweeps):
+class Store(Unfinished, RemarkedRuns, Sweeps):
     """A directory of runs. Any number of processes may open it.
 
-    What it can do is written in four parts: `opened.py` opens it, `runs.py` has the runs, `unfinished.py` leases,
-    checkpoints and failures, `sweeps.py` sweeps and cells.
+    What it can do is written in five parts: `opened.py` opens it, `runs.py` has the runs, `remarks.py` their names, tags
+    and notes, `unfinished.py` leases, checkpoints and failures, `sweeps.py` sweeps and cells.
     """

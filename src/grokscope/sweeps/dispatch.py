@@ -57,7 +57,7 @@ def run_all(
     todo = deque(next(remaining, ()))
     if not todo:
         return
-    Store(store).close()  # made here, once: whoever opens it later must find it
+    Store(store, create=True).close()  # made here, once: whoever opens it later must find it
     held: deque[tuple[float, int]] = deque()  # when to ask again for which run
     waits = _Waits()
     broken: str | None = None
