@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from grokscope.cli.analysis import check_outputs
+from grokscope.cli.analysis import JsonOption, check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.values import print_json
 from grokscope.outputs import write_text
 from grokscope.store import Store
+from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.diagram import phase_diagram as diagram_of
 
 
@@ -25,6 +27,7 @@ def phase_diagram(
     accuracies: Annotated[
         bool, typer.Option("--accuracies", help="Add the train and test accuracies, as in Figures 24 and 25.")
     ] = False,
+    as_json: JsonOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Draw the phase diagram of a sweep, finished or not; missing cells are shown as missing.
@@ -37,9 +40,14 @@ def phase_diagram(
     grokscope phase-diagram fig3a --accuracies --out fig24.png
 
     grokscope phase-diagram fig3a --out fig3a.csv
+
+    grokscope phase-diagram fig3a --json
     """
-    check_outputs(out)
+    check_outputs(out, as_json=as_json)
     diagram = diagram_of(Store(store, create=False), sweep)
+    if as_json:
+        print_json(_content(diagram))
+        return
     for path in out or [Path("grokscope-figures") / f"{sweep}.png"]:
         if path.suffix == ".csv":
             typer.echo(f"Table: {write_text(path, diagram.to_csv())}")
@@ -51,3 +59,13 @@ def phase_diagram(
     partial = sum(cell.source == "run" and cell.missing + cell.failed > 0 for cell in diagram.all_cells())
     words = [f"{count} cells {source}" for source, count in sources.items()]
     note(", ".join(words) + (f" ({partial} of them not with all seeds)" if partial else ""))
+
+
+def _content(diagram: PhaseDiagram) -> dict[str, object]:
+    """The axes, and an object for each cell with the columns of the .csv."""
+    table = diagram.to_columns()
+    return {
+        "sweep": diagram.plan.name,
+        "axes": [{"fields": axis.fields, "points": axis.points} for axis in diagram.plan.axes],
+        "cells": [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)],
+    }

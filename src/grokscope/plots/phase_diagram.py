@@ -20,7 +20,7 @@ from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLACK
 from grokscope.sweeps.diagram import DIVERGED, OUTCOMES, Cell, Panel, PhaseDiagram
-from grokscope.sweeps.labels import short_field, short_value
+from grokscope.sweeps.labels import said, short_field, short_value
 from grokscope.sweeps.plan import Axis
 
 _PANELS_ABREAST = 6
@@ -147,7 +147,7 @@ def _ticks(axis: Axis) -> tuple[list[int], list[str]]:
     """At most five labels: the ends, and evenly spaced ones between."""
     count = min(len(axis), 5)
     places = sorted({round(i * (len(axis) - 1) / max(count - 1, 1)) for i in range(count)})
-    return places, [", ".join(shown_value(path, value) for path, value in axis.at(i).items()) for i in places]
+    return places, [", ".join(shown_value(path, value) for path, value in said(axis.at(i)).items()) for i in places]
 
 
 def shown_value(path: str, value: object, digits: str = "g") -> str:
@@ -171,4 +171,5 @@ def field_label(path: str) -> str:
 
 def panel_title(panel: Panel) -> str:
     """What tells a panel from the others."""
-    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in panel.fields.items())
+    shown = said(panel.fields).items()
+    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in shown)

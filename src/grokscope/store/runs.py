@@ -91,7 +91,7 @@ class Runs(OpenStore):
         return rows[0] if rows else None
 
     def resolve(self, prefix: str) -> StoredRun:
-        """The run whose id begins with `prefix`, or that has this name. If there is not exactly one, the error lists the nearest."""
+        """The run whose id begins with `prefix`, or that has this name; an error lists the nearest if there is none."""
         run_id = self.resolve_id(prefix)
         try:
             return self.entry(run_id)

@@ -4,10 +4,10 @@
     store.save(result)
     store.load(result.run_id)
 
-The index knows the runs and their outcomes, what people say about them, the sweeps, the leases, the checkpoints and the failures. The file of a run
-holds its curve, the spectra of its neurons and, if they were kept, its weights. A file is complete before the index
-names it. It is never changed, and is removed only after the index no longer names it. So a crash at any moment leaves
-the store as it was either before or after a save.
+The index knows the runs and their outcomes, what people say about them, the sweeps, the leases, the checkpoints and the
+failures. The file of a run holds its curve, the spectra of its neurons and, if they were kept, its weights. A file is
+complete before the index names it. It is never changed, and is removed only after the index no longer names it. So a
+crash at any moment leaves the store as it was either before or after a save.
 
 A file has a checksum, the id of its run and what the index says about the run; a row of the index has a seal. What is
 read is checked against them. What is damaged is left out with a warning, or is an error where it was asked for by name.
@@ -28,6 +28,6 @@ from grokscope.store.unfinished import Unfinished
 class Store(Unfinished, RemarkedRuns, Sweeps):
     """A directory of runs. Any number of processes may open it.
 
-    What it can do is written in five parts: `opened.py` opens it, `runs.py` has the runs, `remarks.py` their names, tags
-    and notes, `unfinished.py` leases, checkpoints and failures, `sweeps.py` sweeps and cells.
+    What it can do is written in five parts: `opened.py` opens it, `runs.py` has the runs, `remarks.py` their names,
+    tags and notes, `unfinished.py` leases, checkpoints and failures, `sweeps.py` sweeps and cells.
     """

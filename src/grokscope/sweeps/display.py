@@ -21,7 +21,7 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
-from grokscope.sweeps.labels import short_field, short_value
+from grokscope.sweeps.labels import said, short_field, short_value
 from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, StillWaiting, Waiting
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import SEED, Plan
@@ -234,4 +234,4 @@ def _point(plan: Plan, place: int) -> str:
 
 
 def _in_short(fields: Mapping[str, object]) -> str:
-    return ", ".join(f"{short_field(path)} {short_value(path, value)}" for path, value in fields.items())
+    return ", ".join(f"{short_field(path)} {short_value(path, value)}" for path, value in said(fields).items())

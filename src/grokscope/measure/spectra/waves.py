@@ -115,6 +115,12 @@ class NeuronWaves:
         """Neurons that are not periodic [N]."""
         return np.asarray(self.spectra.neuron_ipr < LOW_IPR)
 
+    def extremes(self) -> list[int]:
+        """The live neurons with the highest and the lowest IPR; one if there is only one, none if all are dead."""
+        live = np.flatnonzero(self.live)
+        by_ipr = live[np.argsort(self.spectra.neuron_ipr[live], kind="stable")]
+        return list(dict.fromkeys(by_ipr[[-1, 0]].tolist())) if len(live) else []
+
     @property
     def agrees(self) -> BoolArray:
         """Live neurons whose vectors all have the same strongest wave [N]."""
