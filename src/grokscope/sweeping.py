@@ -8,13 +8,17 @@ diagram = gs.sweep("fig3a", grid="5x5")
 
 import multiprocessing
 import re
+import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from grokscope.cluster import cluster_at
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, SpecError, did_you_mean, quoted
+from grokscope.measure import Row
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store, StoredSweep
@@ -25,7 +29,9 @@ from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
+from grokscope.training import execute
 
+QUICK_SECONDS = 1.0  # a run that takes no longer need not show how far it is
 MANY_RUNS = 20_000  # that take a second to plan, about
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
 
@@ -114,6 +120,49 @@ def specs_to_run(plan: Plan, running: Running) -> list[RunSpec]:
     return specs
 
 
+def run(
+    spec: RunSpec, *, store: Store | str | Path | None = None, progress: bool | None = None, **options: Any
+) -> RunResult:
+    """Train the network that `spec` describes, measure it on the way, and name its phase.
+
+    >>> from grokscope.spec import ModelSpec, TaskSpec, TrainingSpec
+    >>> result = run(RunSpec(task=TaskSpec(modulus=7), model=ModelSpec(width=8), training=TrainingSpec(steps=2)))
+    >>> result.outcome, result.weights["U"].shape
+    ('Confusion', (8, 7))
+
+    Without a store, nothing is kept but the result; `options` are those of `grokscope.training.execute`: the engine,
+    the device and callbacks. With a `store`, the run and its network are kept there, and a run that is there with its
+    network is not trained again; `options` are then those of `gs.train`.
+
+    In a terminal or a notebook, a run that takes longer than a second shows its progress; `progress` says otherwise.
+    """
+    shown = _somebody_looks_on() if progress is None else progress
+    if store is not None:
+        for name in options.keys() & {"on_measurement", "on_evaluation", "on_pause", "start"}:
+            raise GrokscopeError(
+                f"{name} cannot be used with a store, whose runs may be trained already: leave one out"
+            )
+        return train(spec, store=store, weights=True, progress=shown, **options)
+    if not shown:
+        return execute(spec, **options)
+    from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
+
+    theirs, began = options.pop("on_measurement", None), time.monotonic()
+    with RunsProgress([spec], [f"training {spec.run_id}"], hidden=not progress) as bars:
+
+        def on_measurement(row: Row, *measured: Any) -> None:
+            if progress or time.monotonic() - began > QUICK_SECONDS:
+                bars.update(0, row)
+            if theirs is not None:
+                theirs(row, *measured)
+
+        return execute(spec, on_measurement=on_measurement, **options)
+
+
+def _somebody_looks_on() -> bool:
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
 def train(
     spec: RunSpec,
     *,
@@ -122,6 +171,7 @@ def train(
     force: bool = False,
     engine: str = "auto",
     device: str = "cpu",
+    progress: bool = True,
 ) -> RunResult:
     """Train one network as a sweep of one run: with a lease and checkpoints, kept in the store.
 
@@ -142,23 +192,26 @@ def train(
     opened.make()
     before = opened.find(spec.run_id)
     if before and not force and engine in ("auto", before.engine) and (before.has_weights or not weights):
-        note(f"Run {spec.run_id} is in the store already; --force trains it again.")
+        if progress:
+            note(f"Run {spec.run_id} is in the store already; --force trains it again.")
     else:
         kept = weights or (before is not None and before.has_weights)
         running = Running(workers=0, engine=engine, device=device, weights=kept, again=before is not None)
-        _train_here(spec, opened.path, running)
+        _train_here(spec, opened.path, running, progress=progress)
     return opened.load(spec.run_id).resolved()
 
 
-def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
+def _train_here(spec: RunSpec, store: Path, running: Running, *, progress: bool) -> None:
     from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
 
     finished = False
-    with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
+    bars = RunsProgress([spec], [f"training {spec.run_id}"]) if progress else None
+    with stop_on_request() as should_stop, bars or nullcontext():
         for event in run_all([spec], store, running, should_stop=should_stop):
             match event:
                 case Measured():
-                    progress.show(event)
+                    if bars:
+                        bars.show(event)
                 case Waiting(_, owner):
                     note(f"Run {spec.run_id} is being trained by {owner}: waiting for it.")
                 case StillWaiting():

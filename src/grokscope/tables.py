@@ -8,6 +8,7 @@ import csv
 import importlib
 import io
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import GrokscopeError
@@ -25,6 +26,21 @@ def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def html_table(columns: Mapping[str, Sequence[object]]) -> str:
+    """The same for a notebook.
+
+    >>> html_table({"a<b": [1, None]})
+    '<table><thead><tr><th>a&lt;b</th></tr></thead><tbody><tr><td>1</td></tr><tr><td></td></tr></tbody></table>'
+    """
+    heads = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    rows = (
+        "".join(f"<td>{'' if value is None else escape(str(value))}</td>" for value in row)
+        for row in zip(*columns.values(), strict=True)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def data_frame(columns: Mapping[str, Sequence[object]]) -> "pd.DataFrame":

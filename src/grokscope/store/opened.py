@@ -73,7 +73,7 @@ class OpenStore:
         self.close()
 
     def __repr__(self) -> str:
-        if self._connection is None and not os.path.lexists(self._root / INDEX):
+        if not self.is_there():
             return f"<Store {self.path}: not there yet>"
         counts = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM sweeps)"
         try:
@@ -102,6 +102,10 @@ class OpenStore:
                 self._index.execute("ROLLBACK")
             raise
         self._check_unmoved()
+
+    def is_there(self) -> bool:
+        """Whether the store was made, by this or by another process."""
+        return self._connection is not None or os.path.lexists(self._root / INDEX)
 
     def _make_if_new(self) -> None:
         if self._connection is None:

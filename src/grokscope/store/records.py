@@ -147,6 +147,9 @@ class StoredSweep:
     refined: bool
     started_at: str
 
+    def __repr__(self) -> str:
+        return f"<StoredSweep {self.name}{', refined' if self.refined else ''}, {self.started_at}>"
+
 
 class CellOutcome(NamedTuple):
     """The outcome of one run of a sweep."""

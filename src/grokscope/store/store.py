@@ -20,9 +20,14 @@ read is checked against them. What is damaged is left out with a warning, or is 
       remarks/3f0c….json
 """
 
+from html import escape
+
 from grokscope.store.remarks import RemarkedRuns
 from grokscope.store.sweeps import Sweeps
 from grokscope.store.unfinished import Unfinished
+from grokscope.tables import html_table
+
+_SHOWN_RUNS = 10
 
 
 class Store(Unfinished, RemarkedRuns, Sweeps):
@@ -31,3 +36,21 @@ class Store(Unfinished, RemarkedRuns, Sweeps):
     What it can do is written in five parts: `opened.py` opens it, `runs.py` has the runs, `remarks.py` their names,
     tags and notes, `unfinished.py` leases, checkpoints and failures, `sweeps.py` sweeps and cells.
     """
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the newest runs, in words."""
+        words = f"<p>{escape(repr(self).strip('<>'))}</p>"
+        if not self.is_there():
+            return words
+        runs = self.runs(limit=_SHOWN_RUNS)[::-1]
+        columns = {
+            "run": [run.run_id for run in runs],
+            "phase": [run.phase.label if run.phase else run.status for run in runs],
+            "test": [
+                f"{value:.1%}" if (value := (run.final or {}).get("test_accuracy")) is not None else "–" for run in runs
+            ],
+            "name": [run.name or "" for run in runs],
+            "tags": [", ".join(run.tags) for run in runs],
+            "what": [repr(run.spec).partition(": ")[2].rstrip(">") for run in runs],
+        }
+        return words + html_table(columns)

@@ -21,7 +21,8 @@ _MANY = 8  # with more runs, only those under way have a bar, and a log has a li
 class RunsProgress:
     """Bars for several runs at once."""
 
-    def __init__(self, specs: list[RunSpec], names: list[str]) -> None:
+    def __init__(self, specs: list[RunSpec], names: list[str], *, hidden: bool = False) -> None:
+        """With `hidden`, a bar appears only when something is shown in it."""
         self._specs, self._names = specs, names
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -33,7 +34,9 @@ class RunsProgress:
             disable=not sys.stderr.isatty(),
         )
         self._tasks = [
-            self._bars.add_task(name, total=spec.training.steps, accuracies="", visible=len(specs) <= _MANY)
+            self._bars.add_task(
+                name, total=spec.training.steps, accuracies="", visible=len(specs) <= _MANY and not hidden
+            )
             for spec, name in zip(specs, names, strict=True)
         ]
         self._logged = [0] * len(specs)

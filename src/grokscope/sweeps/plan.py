@@ -110,6 +110,10 @@ class Plan:
     axes: tuple[Axis, ...] = ()
     derived: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        axes = " × ".join(f"{len(axis)} {' and '.join(axis.fields)}" for axis in self.axes)
+        return f"<Plan {self.name}: {self.size:,} runs, {axes}>"
+
     def __post_init__(self) -> None:
         """Refuse what expands to no runs, to too many, or to contradictions."""
         if not isinstance(self.name, str) or not all(isinstance(axis, Axis) for axis in self.axes):

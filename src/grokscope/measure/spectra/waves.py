@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
+from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array, short_repr
 from grokscope.errors import GrokscopeError
 from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.models import Network, Neurons, Weights
@@ -68,6 +68,8 @@ class NeuronWaves:
     second: Int64Array  # [N]  the second strongest wave
     second_ratio: FloatArray  # [N]  its amplitude over that of the strongest; NaN if there is only one wave
     norm: FloatArray  # [N]  Euclidean, of all vectors of a neuron together
+
+    __repr__ = short_repr
 
     def plot(self) -> "Figure":
         """The power of every wave in every neuron, and how many neurons have which frequency."""
