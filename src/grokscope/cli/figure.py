@@ -179,7 +179,7 @@ def _make(
         print_findings(made.findings)
     say_what_toys_mean(amount)
     for name, reason in made.not_drawn.items():
-        note(f"grokscope: not drawn: {name}, because {reason}")
+        note(f"grokscope: not drawn: {name}, because {reason}", always=True)
     check_failures(work)
     if made.not_drawn:
         sys.exit(2)

@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.choosing import RunsArgument, SweepOption, WhereOption, chosen_runs
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, note
-from grokscope.cli.runs import RunsArgument, SweepOption, WhereOption, chosen_runs, runs
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store, StoredRun
 
 
-@runs.command("tag")
 def tag_runs(
     run: RunsArgument = None,
     add: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Add this tag. Repeat it for several.")] = None,
@@ -38,7 +37,6 @@ def tag_runs(
         note(f"{run_id}: {_tags(changed)}")
 
 
-@runs.command("name")
 def name_run(
     run: RunArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help='What to call it; "" for no name.', show_default=False)],
@@ -56,7 +54,6 @@ def name_run(
     note(f"{changed.run_id} is called {changed.name}" if changed.name else f"{changed.run_id} has no name")
 
 
-@runs.command("note")
 def note_run(
     run: RunArgument,
     text: Annotated[

@@ -1,4 +1,4 @@
-"""`grokscope runs`: list, show, export and delete stored runs. `remarks.py` adds tag, name and note."""
+"""`grokscope runs`: list, show, export and delete stored runs. `remarks.py` has tag, name and note."""
 
 import json
 import os
@@ -9,8 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from grokscope.cli.choosing import RunsArgument, SweepOption, WhereOption, chosen_runs, known_sweep
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
-from grokscope.errors import GrokscopeError, did_you_mean
+from grokscope.cli.remarks import name_run, note_run, tag_runs
+from grokscope.errors import GrokscopeError
 from grokscope.extension import short_name
 from grokscope.outputs import write_file
 from grokscope.result import RunResult
@@ -24,20 +26,10 @@ _NAMED = 5  # runs that a question names one by one
 
 runs = typer.Typer(help="List, show, tag, name, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
+runs.command("tag")(tag_runs)
+runs.command("name")(name_run)
+runs.command("note")(note_run)
 
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CONDITION",
-        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion, "
-        "test_accuracy>0.9 or tag=good. Repeat it to combine conditions.",
-    ),
-]
-RunsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="RUN…", help="Run ids, the beginnings of them, or names.", show_default=False),
-]
-SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -68,7 +60,7 @@ def list_runs(
     grokscope runs list --where tag=good --limit 0 --json
     """
     opened = Store(store, create=False)
-    found, stored = opened.search(where or (), limit or None, sweep=_known(sweep, opened), sort=sort)
+    found, stored = opened.search(where or (), limit or None, sweep=known_sweep(sweep, opened), sort=sort)
     if as_json:
         typer.echo(json.dumps([run.to_dict() for run in stored]))
         return
@@ -163,27 +155,6 @@ def delete_runs(
     for run_id in chosen:
         opened.delete(run_id)
         note(f"Deleted {run_id}")
-
-
-def chosen_runs(
-    store: Store, runs: list[str] | None, where: list[str] | None, sweep: str | None, verb: str
-) -> list[str]:
-    """The ids of the runs that were named, or that meet the conditions; says so if there are none."""
-    if bool(runs) == bool(where or sweep):
-        raise GrokscopeError(f"name the runs to {verb}, or say which with --where or --sweep, but not both")
-    if runs:
-        return list(dict.fromkeys(store.resolve_id(prefix) for prefix in runs))
-    chosen = [each.run_id for each in store.runs(where or (), sweep=_known(sweep, store))]
-    if not chosen:
-        note("No run meets these conditions.")
-    return chosen
-
-
-def _known(sweep: str | None, store: Store) -> str | None:
-    names = [each.name for each in store.sweeps()]
-    if sweep is not None and sweep not in names:
-        raise GrokscopeError(f"there is no sweep {sweep!r} in the store {store.path}{did_you_mean(sweep, names)}")
-    return sweep
 
 
 def _wide(stored: list[StoredRun]) -> Table:

@@ -13,6 +13,7 @@ from grokscope.cli.options import DEFAULT_STORE, StoreOption, help_without_comma
 from grokscope.store import Store, store_flag
 from grokscope.store.check import check_store
 from grokscope.store.merge import Merged, merge_into
+from grokscope.sweeps.notes import shows_bars
 
 _NAMED = 3  # runs that a line names
 
@@ -93,7 +94,7 @@ def merge(
 
 def _tell(merged: Merged, into: Path) -> None:
     for line in merged.damaged:
-        note(f"{line}; it is left out")
+        note(f"{line}; it is left out", always=True)
     for kind, renamed in (("sweep", merged.renamed), ("run", merged.renamed_runs)):
         for before, now in renamed:
             note(f"{into} has another {kind} {before}: the one that was copied is called {now} there")
@@ -108,5 +109,4 @@ def _tell(merged: Merged, into: Path) -> None:
 
 def _progress() -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"))
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not shows_bars())

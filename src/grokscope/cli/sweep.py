@@ -153,7 +153,8 @@ def _conclude(sweep: Sweep, *, stopped: bool, as_json: bool) -> None:
     if standing.failed:
         note(
             f"{standing.failed} runs failed: `grokscope status {plan.name}{store_flag(sweep.store.path)}` says why, "
-            "--retry-failed tries them again."
+            "--retry-failed tries them again.",
+            always=True,
         )
     if as_json:
         print_json({"name": plan.name, "refined": sweep.refined, "stopped": stopped, **vars(standing)})
