@@ -55,7 +55,7 @@ def _row(row: Row, step: int, share: float, test: float, train: float, corrupted
 
 def fill(path: Path, needs: Needs, scale: Scale) -> Store:
     """A store with everything that is needed, made up; what is there already stays."""
-    store = Store(path)
+    store = Store(path, create=True)
     for spec in missing_networks(store, needs.specs(scale)):
         store.save(synthetic_result(spec), weights=True)
     for plan in needs.plans(scale):

@@ -57,13 +57,12 @@ from grokscope.regularizers import Regularizer
 from grokscope.result import RunResult
 from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, TaskSpec, TrainingSpec
 from grokscope.store import Store
-from grokscope.sweeping import sweep, train
+from grokscope.sweeping import run, sweep, train
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
 from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
 from grokscope.sweeps.plan import Axis, Plan
 from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
 from grokscope.training import Stop
-from grokscope.training import execute as run
 from grokscope.waves import Waves
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.engines import TrainingState
+from grokscope.engines import TrainingState, initial_state
 from grokscope.errors import GrokscopeError
 from grokscope.measure import COLUMNS, NeuronSpectra, Row, measure_network, neuron_spectra
 from grokscope.models import Weights, analytic_weights
@@ -115,6 +115,10 @@ class RunResult:
             )
         return self.weights_at
 
+    def weights_before(self) -> Weights | None:
+        """The weights before the first step, made again from the spec; None for a network that was not trained."""
+        return None if self.engine == "analytic" else initial_state(self.spec.resolved()).weights
+
     def attention(self, pair: tuple[int, int]) -> npt.NDArray[np.float32]:
         """How a Transformer's heads divide their attention on a pair (m, n): [layers, heads, query, key]."""
         spec = self.spec.resolved()
@@ -132,9 +136,8 @@ class RunResult:
     def describe(self) -> str:
         """The phase and the numbers behind it, in plain words."""
         if self.phase is None:
-            return (
-                f"Diverged: the loss at step {self.diverged_step} is not a finite number. Try a smaller learning rate."
-            )
+            advice = self.spec.optimizer.advice_if_diverged()
+            return f"Diverged: the loss at step {self.diverged_step} is not a finite number. {advice}"
         row = self.final
         corrupted = not math.isnan(row.corrupted_accuracy)
         stopped = f"Stopped at step {row.step} of {self.spec.training.steps}, so far: "
@@ -152,6 +155,11 @@ class RunResult:
             if row.corrupted_accuracy + row.recovered_accuracy > 1:
                 words[-1] += " (a label that was drawn anew can be the true one, and then counts as both)"
         words[-1] += "."
+        if not corrupted and self.spec.task.corruption > 0 and not self.spec.unresolved:
+            words.append(
+                f"No label is corrupted: a fraction of {self.spec.task.corruption:g} of "
+                f"{self.spec.task.training_size} training examples is none."
+            )
         if row.dead_neurons:
             count = self.neurons.ipr.shape[1] if self.neurons is not None else self.spec.model.neuron_count
             words.append(f"{row.dead_neurons} of {count} neurons are dead.")
@@ -167,9 +175,9 @@ class RunResult:
 
     def plot(self) -> "Figure":
         """Its accuracies and the IPR histogram of its neurons, as `grokscope show` draws them."""
-        from grokscope.plots import draw_runs, settings_line
+        from grokscope.plots import draw_runs
 
-        return draw_runs([self], [settings_line(self)])
+        return draw_runs(self)
 
     def _repr_html_(self) -> str:
         from grokscope.plots.inline import inline_image

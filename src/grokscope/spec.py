@@ -206,6 +206,22 @@ class RunSpec(Section):
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(f"grokscope run {SPEC_FORMAT}:{canonical}".encode()).hexdigest()[:16]
 
+    def __repr__(self) -> str:
+        """In one line; `to_toml()` has every field."""
+        optimizer = self.optimizer
+        parts = (
+            self.task.describe(),
+            f"α {self.task.data_fraction:g}",
+            f"ξ {self.task.corruption:g}",
+            ", ".join([self.model.describe(), *self.model.details()]),
+            f"{optimizer.describe()} {optimizer.learning_rate:g} wd {optimizer.weight_decay:g}",
+            f"{self.training.steps} steps",
+            f"seed {self.training.seed}",
+        )
+        return f"<RunSpec {self.run_id}: {', '.join(parts)}>"
+
+    __str__ = __repr__
+
     def dataset(self) -> Dataset:
         """The data that the network is trained on."""
         return self.resolved().task.dataset(self.training.seed, self.training.seeding)

@@ -8,7 +8,10 @@ diagram = gs.sweep("fig3a", grid="5x5")
 
 import multiprocessing
 import re
+import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ from grokscope.sweeps.sweep import Sweep
 from grokscope.sweeps.tracking import track_directory, track_stored
 from grokscope.training import OnEvaluation, OnMeasurement, execute
 
+QUICK_SECONDS = 1.0  # a run that takes no longer need not show how far it is
 MANY_RUNS = 20_000  # that take a second to plan, about
 Axes = Mapping[Any, Iterable[object]]  # keys are fields or tuples of fields; dict is invariant in them, hence Any
 
@@ -124,6 +128,49 @@ def specs_to_run(plan: Plan, running: Running) -> list[RunSpec]:
     return specs
 
 
+def run(
+    spec: RunSpec, *, store: Store | str | Path | None = None, progress: bool | None = None, **options: Any
+) -> RunResult:
+    """Train the network that `spec` describes, measure it on the way, and name its phase.
+
+    >>> from grokscope.spec import ModelSpec, TaskSpec, TrainingSpec
+    >>> result = run(RunSpec(task=TaskSpec(modulus=7), model=ModelSpec(width=8), training=TrainingSpec(steps=2)))
+    >>> result.outcome, result.weights["U"].shape
+    ('Confusion', (8, 7))
+
+    Without a store, nothing is kept but the result; `options` are those of `grokscope.training.execute`: the engine,
+    the device and callbacks. With a `store`, the run and its network are kept there, and a run that is there with its
+    network is not trained again; `options` are then those of `gs.train`.
+
+    In a terminal or a notebook, a run that takes longer than a second shows its progress; `progress` says otherwise.
+    """
+    shown = _somebody_looks_on() if progress is None else progress
+    if store is not None:
+        for name in options.keys() & {"on_measurement", "on_evaluation", "on_pause", "start"}:
+            raise GrokscopeError(
+                f"{name} cannot be used with a store, whose runs may be trained already: leave one out"
+            )
+        return train(spec, store=store, weights=True, progress=shown, **options)
+    if not shown:
+        return execute(spec, **options)
+    from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
+
+    theirs, began = options.pop("on_measurement", None), time.monotonic()
+    with RunsProgress([spec], [f"training {spec.run_id}"], hidden=not progress) as bars:
+
+        def on_measurement(row: Row, *measured: Any) -> None:
+            if progress or time.monotonic() - began > QUICK_SECONDS:
+                bars.update(0, row)
+            if theirs is not None:
+                theirs(row, *measured)
+
+        return execute(spec, on_measurement=on_measurement, **options)
+
+
+def _somebody_looks_on() -> bool:
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
 def train(
     spec: RunSpec,
     *,
@@ -135,6 +182,7 @@ def train(
     device: str = "cpu",
     track: str | None = None,
     track_dir: str | Path | None = None,
+    progress: bool = True,
 ) -> RunResult:
     """Train one network as a sweep of one run: with a lease and checkpoints, kept in the store.
 
@@ -153,29 +201,33 @@ def train(
     """
     resolve_engine(engine, device, spec)
     opened = store if isinstance(store, Store) else Store(store)
+    opened.make()
     tracked = track_directory(track, track_dir, opened.path)
     before = opened.find(spec.run_id)
     running = Running(0, engine, device, weights=weights, snapshots=snapshots_from(snapshots), track=tracked)
     if before and not force and engine in ("auto", before.engine) and not running.lacking(opened, [spec]):
-        note(f"Run {spec.run_id} is in the store already; --force trains it again.")
+        if progress:
+            note(f"Run {spec.run_id} is in the store already; --force trains it again.")
     else:
         if before:  # what was kept once is kept again
             kept = running.snapshots or opened.snapshot_count(before) or None
             running = replace(running, weights=weights or before.has_weights, snapshots=kept, again=True)
-        _train_here(spec, opened.path, running)
+        _train_here(spec, opened.path, running, progress=progress)
     track_stored(opened, [spec.run_id], tracked)
     return opened.load(spec.run_id).resolved()
 
 
-def _train_here(spec: RunSpec, store: Path, running: Running) -> None:
+def _train_here(spec: RunSpec, store: Path, running: Running, *, progress: bool) -> None:
     from grokscope.sweeps.bars import RunsProgress  # with rich, which worker processes do not need
 
     finished = False
-    with stop_on_request() as should_stop, RunsProgress([spec], [f"training {spec.run_id}"]) as progress:
+    bars = RunsProgress([spec], [f"training {spec.run_id}"]) if progress else None
+    with stop_on_request() as should_stop, bars or nullcontext():
         for event in run_all([spec], store, running, should_stop=should_stop):
             match event:
                 case Measured():
-                    progress.show(event)
+                    if bars:
+                        bars.show(event)
                 case Waiting(_, owner):
                     note(f"Run {spec.run_id} is being trained by {owner}: waiting for it.")
                 case StillWaiting():

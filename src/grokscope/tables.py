@@ -9,6 +9,7 @@ import importlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import GrokscopeError
@@ -40,6 +41,21 @@ def plain(value: object) -> Value:
     if isinstance(value, list | tuple) and all(isinstance(item, int | str) for item in value):
         return ",".join(map(str, value))
     return json.dumps(value)
+
+
+def html_table(columns: Mapping[str, Sequence[object]]) -> str:
+    """The same for a notebook.
+
+    >>> html_table({"a<b": [1, None]})
+    '<table><thead><tr><th>a&lt;b</th></tr></thead><tbody><tr><td>1</td></tr><tr><td></td></tr></tbody></table>'
+    """
+    heads = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    rows = (
+        "".join(f"<td>{'' if value is None else escape(str(value))}</td>" for value in row)
+        for row in zip(*columns.values(), strict=True)
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def data_frame(columns: Mapping[str, Sequence[object]]) -> "pd.DataFrame":

@@ -265,7 +265,7 @@ def test_cells_appear_while_a_sweep_runs(page: Page, filled: Filled, tmp_path: P
 
 
 def test_train_here_shows_live_curves_and_stores_the_run(page: Page, tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs")
+    store = Store(tmp_path / "runs", create=True)
     server = Server(store.path, allow_train=True)
     page.goto(server.address)
     page.get_by_role("link", name="Train here").click()

@@ -34,7 +34,7 @@ def test_explore_serves_until_ctrl_c_even_while_a_page_listens(filled: Filled, t
 
 
 def test_ctrl_c_while_it_trains_writes_a_checkpoint(tmp_path: Path) -> None:
-    store = Store(tmp_path / "runs")
+    store = Store(tmp_path / "runs", create=True)
     process = start("explore", "--store", "runs", "--port", "0", "--no-browser", "--allow-train", cwd=tmp_path)
     assert process.stdout is not None
     found = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())

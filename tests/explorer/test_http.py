@@ -140,7 +140,7 @@ def test_any_text_is_answered_without_a_failure(client: Client, search: str, nam
 
 @pytest.fixture
 def trainer(tmp_path: Path) -> Iterator[Client]:
-    Store(tmp_path / "runs").close()
+    Store(tmp_path / "runs", create=True).close()
     with serving(tmp_path / "runs", allow_train=True) as client:
         yield client
 

@@ -29,7 +29,7 @@ def test_figure_1_draws_what_the_runs_hold(tiny: RunSpec) -> None:
 
 @pytest.mark.parametrize("fields", [{"task.corruption": 0.0}, {"optimizer.learning_rate": 1e20}])
 def test_runs_without_corruption_or_end_can_be_drawn(tiny: RunSpec, fields: dict[str, float]) -> None:
-    draw_runs([run(tiny.updated(fields))], ["title"]).canvas.draw()
+    draw_runs(run(tiny.updated(fields))).canvas.draw()
 
 
 @pytest.mark.parametrize(

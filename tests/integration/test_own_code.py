@@ -245,7 +245,7 @@ def test_a_file_that_is_edited_during_a_sweep_fails_its_runs_and_ends(here: Path
         "print(sum(isinstance(event, Failed) for event in events), events[-1].error)\n",
         encoding="utf-8",
     )
-    Store(here / "runs").close()
+    Store(here / "runs", create=True).close()
     done = subprocess.run([sys.executable, "script.py"], cwd=here, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("3 "), done.stderr
     assert "sparse_parity.py has changed since" in done.stdout

@@ -86,7 +86,7 @@ def test_the_spectrum_of_three_tokens_says_why_there_is_no_phase_relation(mine: 
     waves = gs.neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
     reason = why_no_relation(waves)
     assert reason == "it is one of two positions and the label, and the task has 3: u1, u2, u3"
-    assert "Rows of U1" in panels(draw_spectrum(result, waves, None, None, [0]).axes)
+    assert "Rows of U1" in panels(draw_spectrum(result, [0]).axes)
 
 
 def test_weights_are_called_what_the_network_calls_them(mine: gs.RunSpec) -> None:
@@ -99,7 +99,7 @@ def test_weights_are_called_what_the_network_calls_them(mine: gs.RunSpec) -> Non
         "v": ("B", "Columns"),
         "w": ("C", "Columns"),
     }
-    assert "Columns of A" in panels(draw_spectrum(result, waves, None, None, [0]).axes)
+    assert "Columns of A" in panels(draw_spectrum(result, [0]).axes)
 
 
 def test_panels_without_a_curve_say_why(mine: gs.RunSpec) -> None:

@@ -205,7 +205,7 @@ def test_who_waits_long_says_again_for_whom(tiny: RunSpec, tmp_path: Path, monke
     monkeypatch.setattr(dispatch, "REMIND_SECONDS", 0.01)
     holder = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path, tiny.run_id))
     holder.start()
-    store = Store(tmp_path)
+    store = Store(tmp_path, create=True)
     wait_until(lambda: store.running() == {tiny.run_id}, "the run is held")
     os.kill(holder.pid or 0, signal.SIGSTOP)  # it is there, and does nothing
     events = []
@@ -257,7 +257,7 @@ def test_under_nohup_the_end_of_the_terminal_is_ignored() -> None:
 def test_a_long_run_is_checkpointed_on_its_way(tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without being asked to stop: a run that dies before it is saved goes on from its last checkpoint."""
     monkeypatch.setattr(worker, "CHECKPOINT_SECONDS", 0.0)
-    store = Store(tmp_path)
+    store = Store(tmp_path, create=True)
     worker_here = worker.Worker(store, Running(), lambda: False)
     with monkeypatch.context() as broken:
         broken.setattr(store, "save", lambda *_, **__: 1 / 0)  # as if it were killed here
@@ -341,7 +341,7 @@ def test_many_processes_may_make_the_same_new_store(tmp_path: Path) -> None:
 
         def make(path: Path, together: Barrier = together) -> None:
             together.wait()
-            Store(path).close()
+            Store(path, create=True).close()
 
         makers = [processes.Process(target=make, args=(tmp_path / str(round_),)) for _ in range(6)]
         for maker in makers:

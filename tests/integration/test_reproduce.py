@@ -137,7 +137,7 @@ def test_claims_of_the_theory_hold_without_a_run(tmp_path: Path) -> None:
 
 def refined_paper_diagram(path: Path) -> Store:
     """Figure 3(a) as `--scale paper --refine` leaves it where every network memorises: a coarse grid of it."""
-    store = Store(path)
+    store = Store(path, create=True)
     specs = list(WEIGHT_DECAY.specs())
     made_up = synthetic_result(TINY.network(specs[0]))
     while places := missing_places(store, WEIGHT_DECAY):

@@ -167,7 +167,7 @@ def test_the_picture_of_a_spectrum_holds_its_numbers(tiny: RunSpec) -> None:
     weights = result.trained_weights()
     waves = neuron_waves(tiny.model, weights, tiny.task)
     before = initial_weights(tiny.model, 11)
-    figure = draw_spectrum(result, waves, None, before, [3, 5])
+    figure = draw_spectrum(result, [3, 5])
     panels = {axes.get_title() or axes.get_title(loc="left") or axes.get_ylabel(): axes for axes in figure.axes}
     power = np.asarray(panels["Fourier power of the neurons"].images[0].get_array())
     assert sorted(power.max(axis=1)) == pytest.approx(sorted(waves.power.max(axis=1)))
@@ -219,3 +219,12 @@ def test_python_in_the_page_runs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:2] == ["1.0 True", "49"]
+
+
+def test_a_spectrum_needs_only_its_run(tiny: RunSpec) -> None:
+    result = run(tiny)
+    waves = neuron_waves(tiny.model, result.trained_weights(), tiny.task)
+    ipr = waves.spectra.neuron_ipr
+    assert waves.extremes() == [int(np.argmax(ipr)), int(np.argmin(ipr))]
+    titles = [axes.get_title() or axes.get_title(loc="left") for axes in draw_spectrum(result).axes]
+    assert titles == [axes.get_title() or axes.get_title(loc="left") for axes in draw_spectrum(result, [3, 5]).axes]

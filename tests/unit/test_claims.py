@@ -84,14 +84,14 @@ def test_a_claim_whose_runs_are_missing_is_not_run(tmp_path: Path) -> None:
 
 
 def test_a_network_that_diverged_decides_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = Store(tmp_path, create=True)
     store.save(replace(synthetic_result(TINY.network(SPEC)), status="diverged", diverged_step=3, weights=None))
     accuracy = Check("accuracy", lambda result: result.final.test_accuracy, low=0, of=SPEC)
     assert examine(claim(accuracy), Evidence(store, TINY)).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_network_without_weights_is_missing(tmp_path: Path) -> None:
-    store, spec = Store(tmp_path), TINY.network(SPEC)
+    store, spec = Store(tmp_path, create=True), TINY.network(SPEC)
     assert missing_networks(store, [spec]) == [spec]
     store.save(synthetic_result(spec))
     assert missing_networks(store, [spec]) == [spec]
@@ -124,7 +124,7 @@ def test_a_reduced_scale_that_means_the_same_runs_as_the_last_goes_by_its_name(t
 
 def test_cells_that_can_be_inferred_are_not_missing(tmp_path: Path) -> None:
     """The made-up phases of this panel are the same everywhere, so the coarsest grid is enough."""
-    store = Store(tmp_path)
+    store = Store(tmp_path, create=True)
     scale = replace(TINY, grid=(5, 5))
     plan = scale.diagram(WEIGHT_DECAY.with_fields({"optimizer.weight_decay": "0"}))
     evidence = Evidence(store, scale)

@@ -1,5 +1,7 @@
 """What a sweep is said to take, before it is run."""
 
+from pathlib import Path
+
 import pytest
 
 from grokscope.spec import RunSpec
@@ -30,3 +32,23 @@ def test_nothing_takes_no_time() -> None:
     assert estimate.estimated_durations([], "auto") == []
     assert estimate.estimated_durations([], "stacked") == []
     assert estimate.estimated_seconds([], Running()) == 0
+
+
+def test_short_runs_take_the_time_around_them_too(tiny: RunSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = [tiny.updated({"training.seed": seed}) for seed in range(6)]
+    monkeypatch.setattr(estimate, "estimated_durations", lambda specs, *_: [0.5] * len(specs))
+    monkeypatch.setattr(estimate, "seconds_around_a_run", lambda: 0.25)
+    monkeypatch.setattr(estimate, "seconds_to_start", lambda: 2.0)
+    assert estimate.estimated_seconds(specs, Running(workers=2)) == 3 * 0.75 + 2
+    assert estimate.estimated_seconds(specs, Running(workers=0)) == 6 * 0.75
+    monkeypatch.setattr(estimate, "estimated_durations", lambda specs, *_: [1000.0] * len(specs))
+    assert estimate.estimated_seconds(specs, Running(workers=2)) == 3000
+
+
+def test_what_is_around_a_run_is_measured_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert estimate.seconds_around_a_run.__wrapped__() > 0
+    assert estimate.seconds_to_start.__wrapped__() > 0
+    assert not list(tmp_path.iterdir())

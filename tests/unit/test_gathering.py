@@ -23,7 +23,7 @@ def test_every_figure_and_claim_has_the_best_scale_that_is_complete_for_it(tmp_p
     """Theory needs no runs, so the paper's scale is complete without a store."""
     figures = [EXPERIMENTS[name] for name in ("fig01", "analytic")]
     claims = [CLAIMS[name] for name in ("corrections-vanish", "coexistence")]
-    work = plan_work(figures, claims, Amount("best"), Running(), Store(tmp_path).path)
+    work = plan_work(figures, claims, Amount("best"), Running(), Store(tmp_path, create=True).path)
     assert [(experiment.name, scale) for experiment, scale in work.figures] == [("fig01", QUICK), ("analytic", PAPER)]
     assert [(claim.id, scale) for claim, scale in work.claims] == [
         ("corrections-vanish", PAPER),

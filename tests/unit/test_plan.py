@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from grokscope import RunSpec, SpecError, StoreError
 from grokscope.experiments.catalogue import SWEEPS
 from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.values import axis_values
 
 
 def plan_from(text: str, tmp_path: Path) -> Plan:
@@ -208,7 +210,20 @@ def test_the_grid_of_the_paper() -> None:
         ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 1e-320 }', r"more than 150,000 values"),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2000000 }', r"2,000,000 values; at most 150,000"),
         (f'[axes]\n"training.seed" = {{ from = 0, to = 1{"0" * 400}, count = 2 }}', r"needs numbers from, to"),
-        ('[axes]\n"task.modulus" = [{ a = 1 }]', r"which no field takes"),
+        ('[axes]\n"task.modulus" = [{ a = 1 }]', r"the axis task\.modulus has the unknown key a"),
+        ("[axes]\ntask.corruption = [0, 0.3]", r'quote the key: "task\.corruption" = …'),
+        ("[[zip]]\ntask.corruption = [0, 0.3]", r'quote the key: "task\.corruption" = …'),
+        ('[axes]\n"task.modulus" = [5]\n[derived]\nmodel.width = "7"', r'quote the key: "model\.width" = …'),
+        ("[[cases]]\nmodel.kind = 'mlp'", r'quote the key: "model\.kind" = …'),
+        ("cases = [3]", r"each \[\[cases\]\] is a table of fields"),
+        (
+            "[[cases]]\n'model.width' = { from = 1, to = 2, count = 2 }",
+            r"model\.width in \[\[cases\]\] must be a value",
+        ),
+        ("[[cases]]\n'model.kind' = 'mlpp'", r"model\.kind = 'mlpp' is not allowed"),
+        ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 3, log = true }', r"needs from and to above 0"),
+        ('[axes]\n"task.modulus" = { from = 1, to = 9, step = 3, log = true }', r"is logarithmic: .* and a count"),
+        ('[axes]\n"task.modulus" = { from = 1, to = 9, count = 3, log = 2 }', r"must be true or false"),
         ('[axes]\n"task.corrupted_operands" = [[1, [2]]]', r"which no field takes"),
         ("seeds = true\n", r"seeds must be a whole number"),
         (
@@ -252,7 +267,7 @@ def test_a_damaged_definition_is_one_line() -> None:
         {"base": [], "axes": [], "derived": {}},
     ):
         with pytest.raises(StoreError, match="the sweep mine is damaged in the store"):
-            Plan.from_dict("mine", content)
+            Plan.stored("mine", content)
 
 
 def test_mistakes_that_show_in_a_spec(tmp_path: Path) -> None:
@@ -291,3 +306,80 @@ def test_a_plan_that_is_made_like_a_sweep_says_how_plans_are_made() -> None:
         Plan("mine", RunSpec(), axes)
     with pytest.raises(SpecError, match=r"Plan\.over"):
         Plan(axes)
+
+
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        ({"from": 0.1, "to": 100, "count": 4, "log": True}, [0.1, 1, 10, 100]),
+        ({"from": 100, "to": 1, "count": 3, "log": True}, [100, 10, 1]),
+        ({"from": 2, "to": 9, "count": 1, "log": True}, [2]),
+        ({"from": 0.1, "to": 100, "count": 7, "log": True}, [0.1, 0.316227766, 1, 3.16227766, 10, 31.6227766, 100]),
+        ([0, {"from": 1, "to": 100, "count": 3, "log": True}, 1000], [0, 1, 10, 100, 1000]),
+        ([0, {"from": 1, "to": 2, "step": 0.5}], [0, 1, 1.5, 2]),
+    ],
+)
+def test_axes_may_be_logarithmic_and_mixed(content: object, values: list[float]) -> None:
+    plan = Plan.over({"optimizer.weight_decay": content})  # type: ignore[dict-item]
+    assert [spec.optimizer.weight_decay for spec in plan.specs()] == values
+    assert Plan.from_dict("mine", {"axes": {"optimizer.weight_decay": content}}).axes == plan.axes
+
+
+def test_a_logarithmic_axis_of_whole_numbers_has_whole_numbers() -> None:
+    plan = Plan.over({"model.width": {"from": 10, "to": 1000, "count": 5, "log": True}})
+    assert [spec.model.width for spec in plan.specs()] == [10, 32, 100, 316, 1000]
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 20))
+def test_logarithms_are_evenly_spaced(low: float, high: float, count: int) -> None:
+    values = axis_values("optimizer.weight_decay", {"from": low, "to": high, "count": count, "log": True})
+    logarithms = np.log(np.array(values, float))
+    assert len(values) == count
+    np.testing.assert_allclose(logarithms, np.linspace(np.log(low), np.log(high), count), atol=1e-8)
+
+
+CASES = """
+[base.task]
+modulus = 11
+[base.training]
+batch_size = 16
+[axes]
+"task.corruption" = [0, 0.3]
+[[cases]]
+"model.kind" = "mlp"
+"model.width" = 64
+[[cases]]
+"model.kind" = "transformer"
+"model.embed" = 32
+"model.heads" = 2
+"training.batch_size" = 8
+"""
+
+
+def test_each_case_has_fields_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "kinds.toml").write_text(CASES)
+    plan = Plan.from_file(tmp_path / "kinds.toml")
+    base = RunSpec().updated({"task.modulus": 11, "training.batch_size": 16})
+    mlp = base.updated({"model.width": 64})
+    transformer = base.updated({"model.kind": "transformer", "model.embed": 32, "model.heads": 2})
+    transformer = transformer.updated({"training.batch_size": 8})
+    expected = [spec.updated({"task.corruption": xi}) for spec in (mlp, transformer) for xi in (0, 0.3)]
+    assert [spec.run_id for spec in plan.specs()] == [spec.run_id for spec in expected]
+    again = Plan.stored("kinds", json.loads(json.dumps(plan.to_dict())))
+    assert [spec.run_id for spec in again.specs()] == [spec.run_id for spec in expected]
+
+
+def test_a_case_with_a_field_of_another_kind_is_refused(tmp_path: Path) -> None:
+    plan = plan_from(CASES.replace('"model.width" = 64', '"model.width" = 64\n"model.embed" = 8'), tmp_path)
+    with pytest.raises(SpecError, match=r"model\.embed = 8 is not allowed: it means nothing for model\.kind = 'mlp'"):
+        list(plan.specs())
+
+
+def test_a_dict_in_the_form_of_a_file_is_a_plan() -> None:
+    content = {"base": {"task": {"modulus": 11}}, "axes": {"task.corruption": [0, 0.3]}, "seeds": 3}
+    plan = Plan.from_dict("mine", content)
+    assert (plan.size, plan.base.task.modulus) == (6, 11)
+    with pytest.raises(SpecError, match=r"unknown key axs: a sweep has .*did you mean 'axes'"):
+        Plan.from_dict("mine", {"axs": {}})
+    with pytest.raises(SpecError, match="a plan is made of a dict"):
+        Plan.from_dict("mine", ["axes"])  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def result(tiny: gs.RunSpec) -> gs.RunResult:
 
 @pytest.fixture
 def store(tmp_path: Path) -> gs.Store:
-    return gs.Store(tmp_path / "runs")
+    return gs.Store(tmp_path / "runs", create=True)
 
 
 def test_both_ends_of_a_deep_network_come_back(store: gs.Store, tiny: gs.RunSpec) -> None:
@@ -206,7 +206,7 @@ OPEN_STORE = """
 import sys
 import grokscope as gs
 try:
-    store = gs.Store(sys.argv[1], create=sys.argv[2] == "write")
+    store = gs.Store(sys.argv[1], create={"write": True, "read": False, "either": None}[sys.argv[2]])
     print(len(store.all()), store.load(store.all()[0].run_id).status)
 except gs.StoreError as error:
     print(error)
@@ -222,7 +222,8 @@ def test_an_unwritable_store_is_noticed_when_it_is_opened(store: gs.Store, resul
     place.chmod(0o555 if place.is_dir() else 0o444)
     try:
         assert as_ordinary_user(OPEN_STORE, str(store.path), "write").startswith("cannot open the store")
-        assert as_ordinary_user(OPEN_STORE, str(store.path), "read") == "1 finished"
+        for how in ("read", "either"):
+            assert as_ordinary_user(OPEN_STORE, str(store.path), how) == "1 finished"
     finally:
         place.chmod(mode)
 
@@ -289,3 +290,41 @@ def test_the_index_is_plain_sqlite(store: gs.Store, result: gs.RunResult) -> Non
     index.close()
     assert json.loads(spec)["task"]["modulus"] == 11
     assert json.loads(final)["step"] == 30
+
+
+def test_a_store_is_made_by_the_first_run_and_not_by_its_name(tmp_path: Path, result: gs.RunResult) -> None:
+    store = gs.Store(tmp_path / "tpyo")
+    assert repr(store) == f"<Store {tmp_path / 'tpyo'}: not there yet>"
+    for look in (store.runs, store.sweeps, store.failures, lambda: store.load("abc"), lambda: store.find("abc")):
+        with pytest.raises(gs.StoreError, match="there is no store at"):
+            look()
+    assert not store.path.exists()
+    store.save(result)
+    assert store.load(result.run_id).curve == result.curve
+    assert repr(store) == f"<Store {tmp_path / 'tpyo'}: 1 runs, 0 sweeps>"
+
+
+def test_a_store_that_others_make_meanwhile_can_be_read(tmp_path: Path, result: gs.RunResult) -> None:
+    early = gs.Store(tmp_path / "runs")
+    gs.Store(tmp_path / "runs").save(result)
+    assert [run.run_id for run in early.runs()] == [result.run_id]
+
+
+def test_a_store_can_be_used_in_a_with_statement(tmp_path: Path, result: gs.RunResult) -> None:
+    with gs.Store(tmp_path / "runs") as store:
+        store.save(result)
+    with pytest.raises(gs.StoreError, match="closed"):
+        store.runs()
+    assert repr(store) == f"<Store {tmp_path / 'runs'}>"
+
+
+def test_a_lazy_store_is_where_it_was_named(
+    tmp_path: Path, result: gs.RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    store = gs.Store("runs")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.save(result)
+    assert (tmp_path / "runs" / "index.sqlite").exists()
+    assert not (tmp_path / "elsewhere" / "runs").exists()

@@ -411,7 +411,7 @@ def test_a_store_that_is_gone_takes_no_runs(store: gs.Store, specs: list[gs.RunS
     assert not store.path.exists(), "it is not made again in silence"
     (tmp_path / "moved").rename(store.path)
     store.save(result)
-    gs.Store(tmp_path / "other").close()
+    gs.Store(tmp_path / "other", create=True).close()
     store.path.rename(tmp_path / "moved")
     (tmp_path / "other").rename(store.path)
     with pytest.raises(gs.StoreError, match="was moved, removed or replaced"):

@@ -30,7 +30,7 @@ time.sleep(60)
 
 @pytest.fixture
 def store(tmp_path: Path) -> gs.Store:
-    return gs.Store(tmp_path / "store")
+    return gs.Store(tmp_path / "store", create=True)
 
 
 class EnoughError(Exception):
@@ -306,7 +306,7 @@ def test_an_upgrade_that_fails_changes_nothing(store: gs.Store, tiny: gs.RunSpec
 
 def test_the_index_says_its_format(store: gs.Store) -> None:
     with sqlite3.connect(store.path / "index.sqlite") as index:
-        assert schema_version(index) == SCHEMA_VERSION == 3
+        assert schema_version(index) == SCHEMA_VERSION == 4
         definition = index.execute("SELECT sql FROM sqlite_master WHERE name = 'cells'").fetchone()
     index.close()
     assert "PRIMARY KEY (sweep, place)" in json.dumps(definition)

@@ -5,6 +5,7 @@ Exit status 1 says that runs failed, 130 that the work was stopped and can go on
 
 import io
 import sys
+import traceback
 import warnings
 from typing import Annotated
 
@@ -12,8 +13,10 @@ import typer
 
 import grokscope
 from grokscope.cli.commands import Commands, help_without_command
+from grokscope.cli.hints import usage_message
 from grokscope.errors import FailedRunsError, GrokscopeError, SpecError, in_one_line
 from grokscope.extension import explained, place_in_own_code
+from grokscope.sweeps.notes import Volume, set_volume, volume
 
 app = typer.Typer(
     name="grokscope",
@@ -30,11 +33,37 @@ app = typer.Typer(
 def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    _quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Say only results and errors. May stand behind the command too."),
+    ] = False,
+    _verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Say more: a line for every run, the traceback of an error."),
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"grokscope {grokscope.__version__}")
         raise typer.Exit
     help_without_command(context)
+
+
+_VOLUMES = {"--quiet": Volume.QUIET, "-q": Volume.QUIET, "--verbose": Volume.VERBOSE, "-v": Volume.VERBOSE}
+
+
+def _without_volume(arguments: list[str]) -> list[str]:
+    """All but --quiet and --verbose, which may stand anywhere before a "--", and are obeyed."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    for argument in arguments[:end]:
+        if argument in _VOLUMES:
+            set_volume(_VOLUMES[argument])
+    return [argument for argument in arguments[:end] if argument not in _VOLUMES] + arguments[end:]
+
+
+def _show_traceback() -> None:
+    """Where an error came from, for who wants to know."""
+    if volume() == Volume.VERBOSE:
+        traceback.print_exc()
 
 
 def main() -> None:
@@ -44,9 +73,10 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # an α is no reason to stop where the terminal has none
     warnings.formatwarning = lambda message, *_, **__: f"grokscope: {message}\n"
     try:
-        status = app(standalone_mode=False)
+        status = app(_without_volume(sys.argv[1:]), standalone_mode=False)
     except (SpecError, typer.TyperException) as error:
-        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        _show_traceback()
+        message = usage_message(error) if isinstance(error, typer.TyperException) else str(error)
         typer.echo(f"grokscope: {in_one_line(message)}", err=True)
         sys.exit(2)
     except MemoryError:
@@ -59,6 +89,7 @@ def main() -> None:
         # An OSError may be a name that no file can have, and the next one a name that is no text.
         if not isinstance(error, GrokscopeError | OSError | UnicodeEncodeError) and not place_in_own_code(error):
             raise  # a mistake of ours, which its traceback tells us about
+        _show_traceback()
         typer.echo(f"grokscope: {in_one_line(explained(error))}", err=True)
         sys.exit(1 if isinstance(error, FailedRunsError) else 2)
     if status == 130:

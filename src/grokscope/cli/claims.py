@@ -17,6 +17,7 @@ from grokscope.cli.gathering import (
     check_failures,
     describe_work,
     ending_when_stopped,
+    say_what_toys_mean,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -100,6 +101,7 @@ def claims(
         typer.echo(findings.to_json())
     else:
         print_findings(findings)
+    say_what_toys_mean(amount)
     if not no_run:
         check_failures(work)
 

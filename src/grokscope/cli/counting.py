@@ -4,7 +4,6 @@ with counted("Auditing fig3a") as (on_run,):
     on_run(1, 300)
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grokscope.cli.options import note
+from grokscope.sweeps.notes import shows_bars
 
 _LOG_LINES = 10  # without a terminal
 
@@ -22,7 +22,7 @@ OnItem = Callable[[int, int], None]  # how many are done, and of how many
 def counted(*doing: str) -> Iterator[list[OnItem]]:
     """Progress on standard error, for each kind of work: a bar in a terminal, a line now and then in a log."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=not shows_bars()) as bar:
         yield [_on_item(bar, words) for words in doing]
 
 

@@ -35,7 +35,7 @@ def demo(
     specs, running = tuple(fig01.specs()), Running(engine=engine)
     check_engines(running, specs)
     started = time.perf_counter()
-    missing = missing_networks(Store(store), specs)
+    missing = missing_networks(Store(store, create=True), specs)
     if len(missing) < len(specs):
         note(f"{len(specs) - len(missing)} of {len(specs)} runs are in the store {store} already.")
     with ending_when_stopped():

@@ -1,6 +1,5 @@
 """`grokscope download`: MNIST, for those who have the internet."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from grokscope.cli.options import note
 from grokscope.images import data_directory, read_images
+from grokscope.sweeps.notes import shows_bars
 
 
 def download(
@@ -33,7 +33,7 @@ def download(
 
     directory = data_dir or data_directory()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    with Progress(*columns, console=Console(stderr=True), disable=not shows_bars()) as bar:
         tasks: dict[str, object] = {}
 
         def on_progress(name: str, done: int, size: int) -> None:

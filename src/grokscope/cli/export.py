@@ -12,8 +12,9 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.choosing import SweepOption, WhereOption
 from grokscope.cli.counting import counted
-from grokscope.cli.options import DEFAULT_STORE, StoreOption, SweepOption, WhereOption, note
+from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.errors import GrokscopeError, did_you_mean, quoted
 from grokscope.exports import (
     TABLES,

@@ -1,5 +1,6 @@
 """`grokscope figure`, `figures list` and `reproduce`: the paper's figures by name."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from grokscope.cli.gathering import (
     check_failures,
     describe_work,
     ending_when_stopped,
+    say_what_toys_mean,
 )
 from grokscope.cli.options import (
     DEFAULT_STORE,
@@ -54,7 +56,7 @@ def _figures(context: typer.Context) -> None:
 
 
 @figures.command("list")
-def list_figures() -> None:
+def list_figures(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the figures that `grokscope figure` draws, each with its claims for `grokscope claims --only`.
 
     [bold]Example[/bold]
@@ -63,6 +65,13 @@ def list_figures() -> None:
     """
     from grokscope.experiments.catalogue import EXPERIMENTS
 
+    if as_json:
+        content = [
+            {"name": each.name, "title": each.title, "claims": [claim.id for claim in each.claims]}
+            for each in EXPERIMENTS.values()
+        ]
+        typer.echo(json.dumps(content))
+        return
     table = RichTable(box=None)
     table.add_column("name", no_wrap=True)
     table.add_column("what it shows, and its claims")
@@ -168,8 +177,9 @@ def _make(
         made = make(work, out, on_saved=lambda picture: typer.echo(f"Figure: {picture}"))
     if claims:
         print_findings(made.findings)
+    say_what_toys_mean(amount)
     for name, reason in made.not_drawn.items():
-        note(f"grokscope: not drawn: {name}, because {reason}")
+        note(f"grokscope: not drawn: {name}, because {reason}", always=True)
     check_failures(work)
     if made.not_drawn:
         sys.exit(2)

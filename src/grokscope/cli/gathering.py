@@ -11,6 +11,7 @@ from grokscope.cli.options import note, store_flag
 from grokscope.cli.running import FEWER_WITH_REFINE, workers_in_words
 from grokscope.errors import FailedRunsError
 from grokscope.experiments.gathering import StoppedError, Work, failed_runs, jobs
+from grokscope.experiments.scale import Amount
 from grokscope.sweeps.display import duration
 
 _HOW_MUCH = "How much"
@@ -64,6 +65,15 @@ def check_failures(work: Work) -> None:
         flag = store_flag(work.store)
         raise FailedRunsError(
             f"{failed} runs failed: `grokscope status{flag}` says why, and the same command tries them again"
+        )
+
+
+def say_what_toys_mean(amount: Amount) -> None:
+    """Keep anybody from believing what networks of the scale tiny show."""
+    if amount.scale == "tiny":
+        note(
+            "--scale tiny trains toy networks, to try the commands: what they show, and whether a claim holds for "
+            "them, says nothing about the paper. --scale quick does."
         )
 
 

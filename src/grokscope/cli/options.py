@@ -27,7 +27,7 @@ StoreOption = Annotated[
     typer.Option("--store", help="Directory of the stored runs.", show_default=True, envvar="GROKSCOPE_STORE"),
 ]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run id, or the beginning of one.", show_default=False)
+    str, typer.Argument(metavar="RUN", help="A run id, the beginning of one, or a name.", show_default=False)
 ]
 EngineOption = Annotated[
     str,
@@ -110,15 +110,6 @@ DataDirOption = Annotated[
     ),
 ]
 
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CONDITION",
-        help="Only runs with FIELD=VALUE (or !=, <, <=, >, >=), such as task.corruption=0.3, phase=confusion or "
-        "test_accuracy>0.9. Repeat it to combine conditions.",
-    ),
-]
-SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
 __all__ = [
     "DEFAULT_STORE",
     "ClusterConfigOption",
@@ -130,10 +121,8 @@ __all__ = [
     "RunArgument",
     "SnapshotsOption",
     "StoreOption",
-    "SweepOption",
     "TrackDirOption",
     "TrackOption",
-    "WhereOption",
     "WorkersOption",
     "help_without_command",
     "note",

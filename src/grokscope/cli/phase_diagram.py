@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from grokscope.cli.analysis import check_outputs
+from grokscope.cli.analysis import JsonOption, check_outputs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.values import print_json
 from grokscope.errors import GrokscopeError
 from grokscope.outputs import write_text
 from grokscope.store import Store
@@ -34,6 +35,7 @@ def phase_diagram(
     accuracies: Annotated[
         bool, typer.Option("--accuracies", help="Add the train and test accuracies, as in Figures 24 and 25.")
     ] = False,
+    as_json: JsonOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Draw the phase diagram of a sweep, finished or not; missing cells are shown as missing.
@@ -48,9 +50,14 @@ def phase_diagram(
     grokscope phase-diagram fig3a --out fig3a.csv
 
     grokscope phase-diagram --from fig3a.csv --out fig3a.png
+
+    grokscope phase-diagram fig3a --json
     """
-    check_outputs(out)
+    check_outputs(out, as_json=as_json)
     diagram = _diagram(sweep, table, store)
+    if as_json:
+        print_json(_content(diagram))
+        return
     for path in out or [Path("grokscope-figures") / f"{diagram.plan.name}.png"]:
         if path.suffix == ".csv":
             typer.echo(f"Table: {write_text(path, diagram.to_csv())}")
@@ -71,3 +78,13 @@ def _diagram(sweep: str | None, table: Path | None, store: Path) -> PhaseDiagram
     if (sweep is None) == (table is None):
         raise GrokscopeError("name either a sweep of the store or, with --from, a table of cells")
     return read_diagram(table) if table else diagram_of(Store(store, create=False), sweep or "")
+
+
+def _content(diagram: PhaseDiagram) -> dict[str, object]:
+    """The axes, and an object for each cell with the columns of the .csv."""
+    table = diagram.to_columns()
+    return {
+        "sweep": diagram.plan.name,
+        "axes": [{"fields": axis.fields, "points": axis.points} for axis in diagram.plan.axes],
+        "cells": [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)],
+    }

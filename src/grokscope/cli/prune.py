@@ -19,6 +19,7 @@ from grokscope.cli.analysis import (
 from grokscope.cli.options import DEFAULT_STORE, DataDirOption, StoreOption
 from grokscope.cli.values import file_name, network_name, print_json
 from grokscope.measure import BAND, ORDERS, Pruning, PruningCurve, measure_pruning
+from grokscope.phases import HIGH_ACCURACY
 from grokscope.result import RunResult
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterat
             else ". No label is corrupted."
         )
     )
+    if whole.test_accuracy[0] < HIGH_ACCURACY:
+        yield (
+            f"At a test accuracy of {whole.test_accuracy[0]:.1%} the following numbers say little: a network that "
+            "knows nothing may lie within 1 % of it."
+        )
     yield "How many neurons can go within 1 % of that test accuracy (in brackets: before it first falls further):"
     for name, curve in pruning.orders.items():
         label = f"{ORDERS[name]} (mean of {random_orders})" if name == "random" else ORDERS[name]

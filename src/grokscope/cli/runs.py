@@ -1,4 +1,4 @@
-"""`grokscope runs`: list, show, export and delete stored runs."""
+"""`grokscope runs`: list, show, export and delete stored runs. `remarks.py` has tag, name and note."""
 
 import json
 import os
@@ -8,17 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from grokscope.cli.choosing import RunsArgument, SweepOption, WhereOption, chosen_runs, known_sweep
 from grokscope.cli.export import export_runs
-from grokscope.cli.options import (
-    DEFAULT_STORE,
-    RunArgument,
-    StoreOption,
-    SweepOption,
-    WhereOption,
-    help_without_command,
-    note,
-)
-from grokscope.errors import GrokscopeError, did_you_mean
+from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
+from grokscope.cli.remarks import name_run, note_run, tag_runs
 from grokscope.extension import short_name
 from grokscope.spec import RunSpec
 from grokscope.store import Store, StoredRun
@@ -26,9 +19,12 @@ from grokscope.store import Store, StoredRun
 _WIDE = 120  # columns of a terminal that has room for everything in one line
 _NAMED = 5  # runs that a question names one by one
 
-runs = typer.Typer(help="List, show, export and delete stored runs.", invoke_without_command=True)
+runs = typer.Typer(help="List, show, tag, name, export and delete stored runs.", invoke_without_command=True)
 runs.callback()(help_without_command)
 runs.command("export")(export_runs)
+runs.command("tag")(tag_runs)
+runs.command("name")(name_run)
+runs.command("note")(note_run)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -57,10 +53,10 @@ def list_runs(
 
     grokscope runs list --sweep fig3a --where "test_accuracy>0.9" --sort mean_ipr
 
-    grokscope runs list --limit 0 --json
+    grokscope runs list --where tag=good --limit 0 --json
     """
     opened = Store(store, create=False)
-    found, stored = opened.search(where or (), limit or None, sweep=_known(sweep, opened), sort=sort)
+    found, stored = opened.search(where or (), limit or None, sweep=known_sweep(sweep, opened), sort=sort)
     if as_json:
         typer.echo(json.dumps([run.to_dict() for run in stored]))
         return
@@ -83,11 +79,17 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
 
     grokscope runs show 41630c
     """
-    result = Store(store, create=False).load(run)
+    opened = Store(store, create=False)
+    stored = opened.resolve(run)
+    result = opened.load(stored.run_id)
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), allow_nan=False))
+        remarks = {"name": stored.name, "tags": stored.tags, "note": stored.note}
+        typer.echo(json.dumps(result.to_dict() | remarks, allow_nan=False))
         return
     typer.echo(f"Run {result.run_id} ({result.engine}, {result.seconds:.1f} s)")
+    for name, text in (("name", stored.name), ("tags", ", ".join(stored.tags)), ("note", stored.note)):
+        if text:
+            typer.echo(f"{name}: {text}")
     typer.echo(result.describe())
     typer.echo(f"\n{result.spec.to_toml()}")
     for name, value in result.final.items() if result.curve else ():
@@ -100,9 +102,7 @@ def show_run(run: RunArgument, store: StoreOption = DEFAULT_STORE, as_json: Json
 
 @runs.command("delete")
 def delete_runs(
-    run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them.", show_default=False)
-    ] = None,
+    run: RunsArgument = None,
     where: WhereOption = None,
     sweep: SweepOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -117,13 +117,8 @@ def delete_runs(
     grokscope runs delete --where phase=confusion --where "training.steps<100"
     """
     opened = Store(store, create=False)
-    if bool(run) == bool(where or sweep):
-        raise GrokscopeError("name the runs to delete, or say which with --where or --sweep, but not both")
-    chosen = list(dict.fromkeys(opened.resolve_id(prefix) for prefix in run or ()))
-    if where or sweep:
-        chosen = [each.run_id for each in opened.runs(where or (), sweep=_known(sweep, opened))]
+    chosen = chosen_runs(opened, run, where, sweep, "delete")
     if not chosen:
-        note("No run meets these conditions.")
         return
     if not yes:
         names = ", ".join(chosen) if len(chosen) <= _NAMED else f"{len(chosen)} runs"
@@ -131,13 +126,6 @@ def delete_runs(
     for run_id in chosen:
         opened.delete(run_id)
         note(f"Deleted {run_id}")
-
-
-def _known(sweep: str | None, store: Store) -> str | None:
-    names = [each.name for each in store.sweeps()]
-    if sweep is not None and sweep not in names:
-        raise GrokscopeError(f"there is no sweep {sweep!r} in the store {store.path}{did_you_mean(sweep, names)}")
-    return sweep
 
 
 def _wide(stored: list[StoredRun]) -> Table:
@@ -189,8 +177,10 @@ def _cells(run: StoredRun) -> list[str]:
 
 
 def _what_else(run: StoredRun) -> str:
-    """What tells it from runs that are alike in all that every run has: wrong labels, regulariser and measurements."""
+    """What tells it from others: wrong labels, regulariser, measurements, and what people call it."""
     spec, default = run.spec, RunSpec()
     parts = [] if spec.task.corruption_kind == default.task.corruption_kind else [short_name(spec.task.corruption_kind)]
     parts += [spec.regularizer.describe()] if spec.regularizer.acts else []
-    return "; ".join([*parts, *map(short_name, spec.training.measurements)])
+    parts += map(short_name, spec.training.measurements)
+    said = [*([run.name] if run.name else []), *(f"#{tag}" for tag in run.tags)]
+    return "; ".join([*parts, *([" ".join(said)] if said else [])])

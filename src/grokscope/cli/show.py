@@ -45,11 +45,10 @@ def show(
         raise GrokscopeError(f"{len(runs)} runs do not fit side by side: name at most {_MOST_ABREAST}")
     opened = Store(store, create=False)
     results = [opened.load(run) for run in runs]
-    from grokscope.plots import draw_runs, save_figure, settings_line
+    from grokscope.plots import draw_runs, save_figure
 
     path = out or Path("grokscope-figures") / f"{'-'.join(result.run_id for result in results)}.png"
-    figure = draw_runs(results, [settings_line(result) for result in results], attention_of=pair)
-    written = save_figure(figure, path)
+    written = save_figure(draw_runs(results, attention_of=pair), path)
     for result in results:
         typer.echo(result.describe())
     typer.echo(f"Figure: {written}")

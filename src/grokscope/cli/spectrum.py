@@ -18,11 +18,9 @@ from grokscope.cli.analysis import (
 )
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.cli.values import file_name, network_name, number, numbers, places_from_text, print_json
-from grokscope.engines import initial_state
 from grokscope.measure import NeuronWaves, WaveSummary, neuron_waves, output_waves, why_no_relation
 from grokscope.measure.spectra.array_names import where_vectors_lie
 from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
-from grokscope.models import Weights
 from grokscope.result import RunResult, row_to_dict
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ def spectrum(
     write_outputs(
         out,
         file_name(result, "spectrum"),
-        draw=lambda: _draw(result, waves, outputs, shown),
+        draw=lambda: _draw(result, shown),
         table=lambda: _table([waves, *([outputs] if outputs else [])]),
     )
 
@@ -76,22 +74,13 @@ def spectrum(
 def _shown_neurons(text: str | None, waves: NeuronWaves) -> list[int]:
     if text is not None:
         return places_from_text("--neurons", text, len(waves.wave), "neurons", _MOST_NEURONS)
-    live = np.flatnonzero(waves.live)
-    by_ipr = live[np.argsort(waves.spectra.neuron_ipr[live], kind="stable")]
-    return list(dict.fromkeys(by_ipr[[-1, 0]].tolist())) if len(live) else []
+    return waves.extremes()
 
 
-def _weights_before(result: RunResult) -> Weights | None:
-    """The initial weights, recomputed from the spec; None for the analytic network."""
-    if result.engine == "analytic":
-        return None
-    return initial_state(result.spec).weights
-
-
-def _draw(result: RunResult, waves: NeuronWaves, outputs: NeuronWaves | None, shown: list[int]) -> "Figure":
+def _draw(result: RunResult, shown: list[int]) -> "Figure":
     from grokscope.plots import draw_spectrum
 
-    return draw_spectrum(result, waves, outputs, _weights_before(result), shown)
+    return draw_spectrum(result, shown)
 
 
 def _groups(waves: NeuronWaves) -> dict[str, WaveSummary]:
@@ -207,7 +196,7 @@ def _neurons_content(waves: NeuronWaves) -> dict[str, object]:
 
 
 def _weights_content(result: RunResult, waves: NeuronWaves, shown: list[int]) -> list[dict[str, object]]:
-    before, after = _weights_before(result), waves.neurons.vectors
+    before, after = result.weights_before(), waves.neurons.vectors
     first = result.spec.model.input_neurons(before) if before else None
     earlier = first.vectors if first else None
     return [

@@ -56,7 +56,7 @@ def _row(store: Store, sweep: StoredSweep, running: set[str]) -> dict[str, objec
     missing, failed = counts.pop("missing", 0), counts.pop("failed", 0)
     done = sum(counts.values())
     # How many runs a refined sweep needs shows only on the way; these are wanted now.
-    plan = Plan.from_dict(sweep.name, sweep.definition)
+    plan = Plan.stored(sweep.name, sweep.definition)
     left = len(wanted_places(plan, store.cells(sweep.name))) if sweep.refined else missing
     return {
         "name": sweep.name,

@@ -13,6 +13,9 @@ from grokscope.cli.options import DEFAULT_STORE, StoreOption, help_without_comma
 from grokscope.store import Store, store_flag
 from grokscope.store.check import check_store
 from grokscope.store.merge import Merged, merge_into
+from grokscope.sweeps.notes import shows_bars
+
+_NAMED = 3  # runs that a line names
 
 store = typer.Typer(help="Check, repair and merge stores.", invoke_without_command=True)
 store.callback()(help_without_command)
@@ -68,7 +71,7 @@ def merge(
         list[Path], typer.Argument(metavar="STORE… INTO", help="The stores to copy from, and the one to copy into.")
     ],
 ) -> None:
-    """Copy the runs, sweeps and checkpoints of some stores into another one.
+    """Copy the runs, sweeps and checkpoints of some stores into another one, with tags, names and notes.
 
     Every run is checked on the way. The stores that are copied from stay as they are. Repeat the command if it was
     interrupted: what was copied is not copied again.
@@ -91,9 +94,13 @@ def merge(
 
 def _tell(merged: Merged, into: Path) -> None:
     for line in merged.damaged:
-        note(f"{line}; it is left out")
-    for before, now in merged.renamed:
-        note(f"{into} has another sweep {before}: the one that was copied is called {now} there")
+        note(f"{line}; it is left out", always=True)
+    for kind, renamed in (("sweep", merged.renamed), ("run", merged.renamed_runs)):
+        for before, now in renamed:
+            note(f"{into} has another {kind} {before}: the one that was copied is called {now} there")
+    if merged.differing:
+        some = ", ".join(merged.differing[:_NAMED]) + (", …" if len(merged.differing) > _NAMED else "")
+        note(f"{into} has other numbers, as another engine or machine gives them, and keeps them, for {some}")
     typer.echo(
         f"Copied {merged.runs} runs, {merged.sweeps} sweeps, {merged.checkpoints} checkpoints and {merged.failures} "
         f"failures into {into}; {merged.present} runs were there already"
@@ -102,5 +109,4 @@ def _tell(merged: Merged, into: Path) -> None:
 
 def _progress() -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"))
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not shows_bars())

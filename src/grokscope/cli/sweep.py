@@ -23,11 +23,12 @@ from grokscope.cli.options import (
     store_flag,
 )
 from grokscope.cli.running import FEWER_WITH_REFINE, running_from, workers_in_words
-from grokscope.cli.values import assignments
+from grokscope.cli.values import assignments, print_json
 from grokscope.store import Store
 from grokscope.sweeping import find_plan, specs_to_run, start_sweep, stored_sweep
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
+from grokscope.sweeps.labels import said, short_value
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.sweep import Sweep
@@ -86,6 +87,12 @@ def sweep(
     track: TrackOption = None,
     track_dir: TrackDirOption = None,
     store: StoreOption = DEFAULT_STORE,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print what came out, or with --dry-run the estimate, as JSON.", rich_help_panel=_HOW
+        ),
+    ] = False,
 ) -> None:
     """Train a whole diagram of networks, and go on where an earlier sweep stopped.
 
@@ -110,7 +117,7 @@ def sweep(
     grokscope sweep fig3a --cluster tcp://login:8786
     """
     known = stored_sweep(what, store)
-    plan = find_plan(what) if known is None else Plan.from_dict(known.name, known.definition)
+    plan = find_plan(what) if known is None else Plan.stored(known.name, known.definition)
     plan = plan.changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
     refining = refining or (known is not None and known.refined)
     tracked = None if dry_run else track_directory(track, track_dir, store)
@@ -126,23 +133,26 @@ def sweep(
         track=tracked,
     ) as running:
         if dry_run:
-            _describe(plan, running, store, limit, refining=refining)
+            _describe(plan, running, store, limit, refining=refining, as_json=as_json)
             return
         started = start_sweep(
             plan, running, store, refined=refining, retry_failed=retry_failed, keep_both="--name keeps both"
         )
         stopped = started.carry_out(running, limit=limit)
-    _conclude(started, stopped=stopped)
+    _conclude(started, stopped=stopped, as_json=as_json)
 
 
-def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, refining: bool) -> None:
+def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, refining: bool, as_json: bool) -> None:
     specs = specs_to_run(plan, running)
     store = Store(path, create=False) if (path / "index.sqlite").exists() else None
     estimate = estimate_sweep(specs, running, store, limit)
+    if as_json:
+        print_json({"name": plan.name, "refined": refining, **vars(estimate)})
+        return
     typer.echo(f"Sweep {plan.name}: {estimate.runs} runs")
     for axis in plan.axes:
-        values = [point[0] if len(point) == 1 else point for point in axis.points]
-        shown = ", ".join(map(str, values)) if len(values) <= 5 else f"{values[0]} … {values[-1]}"
+        values = [" and ".join(short_value(*each) for each in said(axis.at(i)).items()) for i in range(len(axis))]
+        shown = ", ".join(values) if len(values) <= 5 else f"{values[0]} … {values[-1]}"
         typer.echo(f"  {', '.join(axis.fields):24} {len(axis):4}: {shown}")
     typer.echo(f"In the store {path}: {estimate.done} done, {estimate.failed} failed, {estimate.left} to do")
     if estimate.left:
@@ -153,7 +163,7 @@ def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, re
         typer.echo(FEWER_WITH_REFINE)
 
 
-def _conclude(sweep: Sweep, *, stopped: bool) -> None:
+def _conclude(sweep: Sweep, *, stopped: bool, as_json: bool) -> None:
     plan, standing = sweep.plan, sweep.standing()
     if sweep.refined and not stopped and standing.complete:
         run = standing.cells - standing.missing
@@ -163,9 +173,13 @@ def _conclude(sweep: Sweep, *, stopped: bool) -> None:
     if standing.failed:
         note(
             f"{standing.failed} runs failed: `grokscope status {plan.name}{store_flag(sweep.store.path)}` says why, "
-            "--retry-failed tries them again."
+            "--retry-failed tries them again.",
+            always=True,
         )
-    typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{store_flag(sweep.store.path)}")
+    if as_json:
+        print_json({"name": plan.name, "refined": sweep.refined, "stopped": stopped, **vars(standing)})
+    else:
+        typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{store_flag(sweep.store.path)}")
     if stopped:
         note("The same command goes on.")
         sys.exit(130)

@@ -138,6 +138,10 @@ class Finding:
     measured: tuple[CheckResult, ...]  # empty if it was not run
     seeds: int
 
+    def __repr__(self) -> str:
+        measured = "; ".join(each.text for each in self.measured) or "nothing measured"
+        return f"<Finding {self.claim.id} {self.verdict}: {measured}>"
+
     @property
     def verdict(self) -> Verdict:
         """A claim fails if one of its checks fails, and holds if all hold."""

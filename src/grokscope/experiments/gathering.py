@@ -134,7 +134,7 @@ def gather(work: Work) -> Store:
 
     Shows how it goes. The first Ctrl-C saves where the runs under way stand and raises StoppedError.
     """
-    store = Store(work.store)
+    store = Store(work.store, create=True)
     _delete_damaged(store, work.specs)
     if missing := missing_networks(store, work.specs):
         _run_networks(missing, store, work.running)

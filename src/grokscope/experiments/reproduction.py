@@ -180,7 +180,7 @@ def check_claims(work: Work, ledgers: Sequence[Path] = (), *, run: bool = True) 
     """Check the claims alone; with run=False, from what the store has."""
     check_writable(ledgers)
     with TemporaryDirectory() as nothing:  # looking at what is there should not make a store
-        store = gather(work) if run else open_if_there(work.store) or Store(nothing)
+        store = gather(work) if run else open_if_there(work.store) or Store(nothing, create=True)
         evidence = _by_scale(store, work.claims)
         findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims])
     _write(findings, ledgers)

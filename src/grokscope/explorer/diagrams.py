@@ -35,7 +35,7 @@ def find(store: Store, name: str) -> StoredSweep:
 def diagram_view(store: Store, name: str) -> m.DiagramView:
     """The phase diagram of a sweep as the store has it now, from the index alone."""
     sweep = find(store, name)
-    plan = Plan.from_dict(name, sweep.definition)
+    plan = Plan.stored(name, sweep.definition)
     places, damaged = store.cells_and_damaged(name)
     diagram = assemble(plan, places, refined=sweep.refined)
     running, broken = store.running(), set(damaged)
@@ -112,7 +112,7 @@ def _grokked_step(store: Store, run_id: str) -> float | None:
 
 def _run_ids(store: Store, name: str, panel: int) -> list[list[str]]:
     """The runs of every cell of a panel."""
-    plan = Plan.from_dict(name, find(store, name).definition)
+    plan = Plan.stored(name, find(store, name).definition)
     width, height = diagram_axes(plan).size
     places = store.cells_and_damaged(name)[0]
     own = _places_by_cell(plan, plan.size // plan.seed_count)[panel * width * height : (panel + 1) * width * height]

@@ -168,7 +168,7 @@ class Trainings:
                 training.state, training.words = "failed", f"{error}" or type(error).__name__
 
     def _train(self, training: Training) -> None:
-        store, run_id = Store(self._path), training.spec.run_id
+        store, run_id = Store(self._path, create=True), training.spec.run_id
         try:
             if store.lease(run_id, again=True) is LeaseAnswer.HELD:
                 raise GrokscopeError(f"run {run_id} is being trained by {store.holder(run_id) or 'another process'}")

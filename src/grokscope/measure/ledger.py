@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import Int64Array
+from grokscope.arrays import Int64Array, short_repr
 from grokscope.models import Evaluation
 from grokscope.tasks import Dataset
 
@@ -32,6 +32,8 @@ class Ledger:
     label: Int64Array  # [C]  drawn
     truth: Int64Array  # [C]
     predictions: Int64Array  # [T, C]
+
+    __repr__ = short_repr
 
     @property
     def drawn_true(self) -> npt.NDArray[np.bool_]:

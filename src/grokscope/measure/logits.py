@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import FloatArray, Int64Array
+from grokscope.arrays import FloatArray, Int64Array, short_repr
 from grokscope.models import Loss
 from grokscope.tasks import Dataset, Inputs
 
@@ -39,6 +39,8 @@ class LogitTable:
     logit_label: FloatArray  # [n]
     margin: FloatArray  # [n]  see `measure_logits`
     loss: FloatArray  # [n]  against `label`
+
+    __repr__ = short_repr
 
     def part(self, name: Part) -> npt.NDArray[np.bool_]:
         """Which examples are corrupted, clean training or test ones [n]."""

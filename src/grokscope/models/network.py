@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.arrays import short_repr
 from grokscope.errors import GrokscopeError
 from grokscope.extension import Complete, ExtensionError
 from grokscope.models.weights import FloatVectors, Weights
@@ -41,6 +42,8 @@ class Neurons:
     vectors: dict[str, FloatVectors]  # [N, symbols] each, by a letter: u and v over inputs, w over labels
     norm_scale: FloatVectors | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
     what: str = "neurons"  # what one calls them
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         """Refuse vectors that do not belong to the same neurons."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from grokscope.optimizers.arithmetic import add_scaled, add_scaled_square
-from grokscope.optimizers.optimizer import Optimizer
+from grokscope.optimizers.optimizer import Optimizer, decay_advice
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,6 +45,10 @@ class AdamW(Adam):
     elementwise: ClassVar[bool] = True
 
     kind: str = "adamw"
+
+    def advice_if_diverged(self) -> str:
+        """A factor below −1 makes the weights grow without end, whatever the gradient is."""
+        return decay_advice(self) or super().advice_if_diverged()
 
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
         """Decay, then a step."""

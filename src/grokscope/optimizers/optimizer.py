@@ -38,6 +38,10 @@ class Optimizer(Complete, KindSection):
         """In a few words, learning rate and weight decay apart."""
         return short_name(self.kind)
 
+    def advice_if_diverged(self) -> str:
+        """What to try if the loss became infinite."""
+        return "Try a smaller learning rate."
+
     @abstractmethod
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
         """Change `weight` and `moments` in place. Steps count from 1."""
@@ -50,6 +54,18 @@ class Optimizer(Complete, KindSection):
         """A copy with other numbers in some fields, which may be arrays of one for each run."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_construct(**values | numbers)
+
+
+def decay_advice(optimizer: Optimizer) -> str | None:
+    """What to say if each step multiplies the weights by 1 − learning rate · weight decay, and that lies below −1."""
+    factor = 1 - optimizer.learning_rate * optimizer.weight_decay
+    if factor >= -1:
+        return None
+    most = 2 / optimizer.learning_rate
+    return (
+        f"Try a smaller weight decay: each step multiplies the weights by 1 − learning rate · weight decay = "
+        f"{factor:.3g}, so they grow; at this learning rate it must be below {most:.3g}."
+    )
 
 
 class UnresolvedOptimizer(Unresolved, Optimizer):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from grokscope.optimizers.arithmetic import add_scaled
-from grokscope.optimizers.optimizer import Optimizer
+from grokscope.optimizers.optimizer import Optimizer, decay_advice
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,6 +24,10 @@ class SGD(Optimizer):
     def describe(self) -> str:
         """With its momentum, if it has any."""
         return f"sgd {self.momentum:g}" if self.momentum else "sgd"
+
+    def advice_if_diverged(self) -> str:
+        """A weight decay that is too large makes the weights grow, whatever the gradient is."""
+        return decay_advice(self) or super().advice_if_diverged()
 
     def update(self, weight: "Tensor", gradient: "Tensor", moments: "Mapping[str, Tensor]", step: int) -> None:
         """The momentum, then a step along it."""

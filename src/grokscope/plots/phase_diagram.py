@@ -22,7 +22,7 @@ from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BLACK
 from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
-from grokscope.sweeps.labels import short_field, short_value
+from grokscope.sweeps.labels import said, short_field, short_value
 from grokscope.sweeps.plan import SEED, Axis, Plan
 
 _PANELS_ABREAST = 6
@@ -265,7 +265,7 @@ def _own_ticks(axis: Axis) -> tuple[list[float], list[str]]:
     count = min(len(axis), _FEW_VALUES)
     chosen = sorted({round(i * (len(axis) - 1) / max(count - 1, 1)) for i in range(count)})
     places = axis_places(axis)
-    labels = [", ".join(shown_value(path, value) for path, value in axis.at(i).items()) for i in chosen]
+    labels = [", ".join(shown_value(path, value) for path, value in said(axis.at(i)).items()) for i in chosen]
     return [places[i] for i in chosen], labels
 
 
@@ -290,4 +290,5 @@ def field_label(path: str) -> str:
 
 def panel_title(panel: Panel) -> str:
     """What tells a panel from the others."""
-    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in panel.fields.items())
+    shown = said(panel.fields).items()
+    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in shown)

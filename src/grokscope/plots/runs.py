@@ -27,13 +27,20 @@ _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
 
 
 def draw_runs(
-    results: Sequence[RunResult], titles: Sequence[str], *, attention_of: tuple[int, int] | None = None
+    results: RunResult | Sequence[RunResult],
+    titles: Sequence[str] | None = None,
+    *,
+    attention_of: tuple[int, int] | None = None,
 ) -> Figure:
     """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
+
+    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it.
 
     Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
     (m, n) is given, its attention. Columns that a user's measurements recorded have a panel each.
     """
+    results = [results] if isinstance(results, RunResult) else results
+    titles = [settings_line(result) for result in results] if titles is None else titles
     panels: dict[str, Callable[[Axes, RunResult], None]] = {"accuracy": draw_accuracies, "neurons": draw_ipr_histogram}
     if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
         panels["|γ| of the norm"] = draw_norm_scales

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
 from matplotlib.ticker import MaxNLocator
 
-from grokscope.measure import NeuronWaves, neuron_spectra, why_no_relation
+from grokscope.measure import NeuronWaves, neuron_spectra, neuron_waves, output_waves, why_no_relation
 from grokscope.measure.spectra.array_names import where_vectors_lie
 from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
@@ -24,17 +24,17 @@ _IPR_BINS = np.linspace(0, 1, 41).tolist()
 _RESIDUAL_BINS = np.linspace(-np.pi, np.pi, 52).tolist()  # 0 is in the middle of one
 
 
-def draw_spectrum(
-    result: RunResult,
-    waves: NeuronWaves,
-    outputs: NeuronWaves | None,
-    before: Weights | None,
-    neurons: Sequence[int],
-) -> Figure:
+def draw_spectrum(result: RunResult, neurons: Sequence[int] | None = None) -> Figure:
     """Power of all neurons, IPR, frequencies, phases, weights of some neurons before and after, IPR over time.
 
-    `before` are the initial weights; None if the network was not trained.
+    `draw_spectrum(result).savefig("spectrum.png")`. Without `neurons`, the weights shown are those of the neuron with
+    the highest and of the one with the lowest IPR.
     """
+    result = result.resolved()
+    spec, weights = result.spec, result.trained_weights()
+    waves, outputs = neuron_waves(spec.model, weights, spec.task), output_waves(spec.model, weights, spec.task)
+    before = result.weights_before()
+    neurons = waves.extremes() if neurons is None else neurons
     with style.context(STYLE):
         figure = Figure(figsize=(15, 5.2 + max(3.4, 1.25 * len(neurons))))
         grid = figure.add_gridspec(2, 4, height_ratios=[3.9, max(3.4, 1.25 * len(neurons))])

@@ -19,10 +19,11 @@ from functools import partial
 from pathlib import Path
 
 from grokscope.errors import StoreError
-from grokscope.store.contents import Content, Damaged, Packed, pack, run_from, sweep_from, unpack
+from grokscope.store.contents import Content, Damaged, Packed, document_from, pack, run_from, unpack
 from grokscope.store.files import is_ordinary, move, read_inside, remove_inside
 from grokscope.store.index import INDEX, integrity_problem
 from grokscope.store.records import StoredRun, StoredSweep, run_of
+from grokscope.store.remarks import Remarks, remarks_from
 from grokscope.store.runs import is_file_of
 from grokscope.store.store import Store
 
@@ -37,6 +38,8 @@ class Kind(Enum):
     MISSING = "missing file"
     SWEEP = "damaged sweep"
     FAILURE = "damaged failure"
+    REMARKS = "damaged tags, name or note of run"
+    COPY = "missing copy of the tags, name and note of run"
     CHECKPOINT = "damaged checkpoint"
     UNNAMED = "run that the index does not name"
     STRAY = "stray file"
@@ -46,7 +49,7 @@ class Kind(Enum):
     @property
     def harmless(self) -> bool:
         """Whether all that is known is still there."""
-        return self in (Kind.CHECKPOINT, Kind.STRAY, Kind.LEASE, Kind.UNCHECKED)
+        return self in (Kind.CHECKPOINT, Kind.STRAY, Kind.LEASE, Kind.UNCHECKED, Kind.COPY)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class _Checkup:
         yield from self._check_files()
         yield from self._check_checkpoints()
         yield from self._check_sweeps()
+        yield from self._check_remarks()
         for run_id in self._store.sound_and_damaged_failures()[1]:
             done = self._do(partial(self._store.drop, "failures", run_id), "forgotten: it is tried again")
             yield Finding(Kind.FAILURE, run_id, "its entry in the index has been changed", done)
@@ -213,11 +217,40 @@ class _Checkup:
     def _sweep_files(self) -> Iterator[tuple[str, tuple[StoredSweep, list[str]]]]:
         for file in sorted((self._path / "sweeps").glob("*.json")):
             try:
-                sweep = sweep_from(read_inside(self._path, file))
+                sweep = document_from("sweep", read_inside(self._path, file))
                 run_ids = sweep.pop("run_ids")
                 yield sweep["name"], (StoredSweep(**sweep), run_ids)
             except (OSError, Damaged):
                 continue  # the index has the sweep too, unless that is damaged as well
+
+    # ---- remarks ------------------------------------------------------------------------------------------------
+
+    def _check_remarks(self) -> Iterator[Finding]:
+        """Index and files say the same twice; the index counts, unless it was changed or lost."""
+        sound, damaged = self._store.sound_and_damaged_remarks()
+        files = dict(self._remarks_files())
+        for run_id in damaged:
+            if run_id in files:
+                done = self._do(
+                    partial(self._store.put_remarks, run_id, files[run_id]), "entered again from their file"
+                )
+            else:
+                done = self._do(partial(self._store.drop, "remarks", run_id), "removed")
+            yield Finding(Kind.REMARKS, run_id, "their entry in the index has been changed", done)
+        for run_id in sorted(files.keys() - sound.keys() - set(damaged)):
+            done = self._do(partial(self._store.put_remarks, run_id, files[run_id]), "entered from their file")
+            yield Finding(Kind.REMARKS, run_id, "the index does not have them", done)
+        for run_id, remarks in sound.items():
+            if files.get(run_id) != remarks:
+                done = self._do(partial(self._store.put_remarks, run_id, remarks), "written again")
+                yield Finding(Kind.COPY, run_id, "the index has them, but no sound file", done)
+
+    def _remarks_files(self) -> Iterator[tuple[str, Remarks]]:
+        for file in sorted((self._path / "remarks").glob("*.json")):
+            try:
+                yield file.stem, remarks_from(document_from("remarks", read_inside(self._path, file)), file.stem)
+            except (OSError, Damaged):
+                continue  # the index has them too, unless that is damaged as well
 
 
 def _packed(run: StoredRun, content: Content) -> Packed:
@@ -239,7 +272,7 @@ def _rebuild(path: Path) -> str:
     """
     aside = path / f".index-{secrets.token_hex(4)}"
     old = _salvaged(path)
-    new = Store(aside)
+    new = Store(aside, create=True)
     for run in old:
         new.enter(run.record(), run.file, run.checksum)
     new.close()

@@ -256,7 +256,7 @@ def checkpoint_from(content: Content, spec: RunSpec) -> Checkpoint:
     return Checkpoint(state, curve, content.record["seconds"], content.record["engine"], history, weights_at)
 
 
-# ---- sweeps --------------------------------------------------------------------------------------------------------
+# ---- sweeps and remarks --------------------------------------------------------------------------------------------
 
 
 def sweep_file_name(name: str) -> str:
@@ -264,24 +264,24 @@ def sweep_file_name(name: str) -> str:
     return f"{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}.json"
 
 
-def sweep_bytes(sweep: Mapping[str, Any]) -> bytes:
-    """The file of a sweep: its definition and the ids of its runs, in the order of its places."""
-    content = json.dumps(sweep)
-    return json.dumps({"sweep": content, "checksum": _text_checksum(content)}).encode()
+def document_bytes(kind: str, document: Mapping[str, Any]) -> bytes:
+    """A file of JSON with a checksum: of a sweep, its definition and its runs; of remarks, what is said of a run."""
+    content = json.dumps(document)
+    return json.dumps({kind: content, "checksum": _text_checksum(content)}).encode()
 
 
-def sweep_from(content: bytes) -> dict[str, Any]:
-    """The inverse of `sweep_bytes`."""
+def document_from(kind: str, content: bytes) -> dict[str, Any]:
+    """The inverse of `document_bytes`."""
     try:
         file = json.loads(content)
-        if file["checksum"] != _text_checksum(file["sweep"]):
+        if file["checksum"] != _text_checksum(file[kind]):
             raise Damaged("its content does not match its checksum")
-        sweep: dict[str, Any] = json.loads(file["sweep"])
+        document: dict[str, Any] = json.loads(file[kind])
     except Damaged:
         raise
     except Exception as error:  # of the bytes of a damaged file anything may come
-        raise Damaged(f"it is not the file of a sweep ({_first_line(error)})") from None
-    return sweep
+        raise Damaged(f"it is not a file of {kind} ({_first_line(error)})") from None
+    return document
 
 
 def _text_checksum(text: str) -> str:

@@ -11,6 +11,7 @@ from grokscope.errors import StoreError
 from grokscope.store.contents import Damaged, pack
 from grokscope.store.index import identity
 from grokscope.store.records import StoredRun, StoredSweep
+from grokscope.store.remarks import Remarks
 from grokscope.store.store import Store
 
 
@@ -25,6 +26,8 @@ class Merged:
     failures: int = 0
     damaged: list[str] = field(default_factory=list)  # left out, with the reason
     renamed: list[tuple[str, str]] = field(default_factory=list)  # sweeps whose name meant another one
+    renamed_runs: list[tuple[str, str]] = field(default_factory=list)  # runs whose name another run has
+    differing: list[str] = field(default_factory=list)  # runs that were there already, with other numbers
 
 
 def merge_into(store: Store, others: Sequence[Store], on_run: Callable[[], None] | None = None) -> Merged:
@@ -34,6 +37,7 @@ def merge_into(store: Store, others: Sequence[Store], on_run: Callable[[], None]
     `on_run` is called for every run of the others.
     """
     merged = Merged()
+    store.make()
     for other in others:
         if identity(other.path) == identity(store.path):
             raise StoreError(f"{other.path} and {store.path} are the same store")
@@ -42,6 +46,7 @@ def merge_into(store: Store, others: Sequence[Store], on_run: Callable[[], None]
             _copy_run(run_id, other, store, merged)
             if on_run is not None:
                 on_run()
+        _copy_remarks(other, store, merged)
         for sweep in other.sweeps():
             _copy_sweep(sweep, other, store, merged)
         for run_id in other.checkpoints():
@@ -60,6 +65,8 @@ def _copy_run(run_id: str, other: Store, store: Store, merged: Merged) -> None:
         own = store.find(run_id)
         if own and (own.has_weights or not run.has_weights) and not _more_snapshots(run, other, own, store):
             merged.present += 1
+            if own.final != run.final:
+                merged.differing.append(run_id)
             return
         content = other.content(run)
     except Damaged as reason:
@@ -72,6 +79,18 @@ def _copy_run(run_id: str, other: Store, store: Store, merged: Merged) -> None:
 def _more_snapshots(run: StoredRun, other: Store, own: StoredRun, store: Store) -> bool:
     """Whether nothing but snapshots is gained by taking the other's."""
     return run.has_weights >= own.has_weights and other.snapshot_count(run) > store.snapshot_count(own)
+
+
+def _copy_remarks(other: Store, store: Store, merged: Merged) -> None:
+    """Tags of both; the store's own name; both notes, unless one contains the other."""
+    own = store.remarks()
+    for run_id, theirs in other.remarks().items():
+        before = own.get(run_id, Remarks())
+        wanted = before.joined(theirs)
+        if wanted != before and store.find(run_id) is not None:
+            said = store.put_remarks(run_id, wanted)
+            if said.name != wanted.name:
+                merged.renamed_runs.append((str(wanted.name), str(said.name)))
 
 
 def _copy_sweep(sweep: StoredSweep, other: Store, store: Store, merged: Merged) -> None:

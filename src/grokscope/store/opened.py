@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from grokscope.errors import DamageWarning, StoreError
 from grokscope.store.files import remove_inside
-from grokscope.store.index import INDEX, identity, open_index
+from grokscope.store.index import INDEX, Identity, identity, open_index
 
 DEFAULT_STORE = Path("grokscope-runs")
 
@@ -20,21 +22,65 @@ _NAMED_AT_ONCE = 3  # damaged things that one warning names
 class OpenStore:
     """What runs, sweeps and the rest of a store have in common."""
 
-    def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool = True) -> None:
-        """Open a store. With `create`, make it if needed, and check that it can be written before any work is done."""
+    def __init__(self, path: str | Path = DEFAULT_STORE, *, create: bool | None = None) -> None:
+        """Open a store. One that is not there yet is made when something is first written to it.
+
+        With `create` it is made now, and checked that it can be written before any work is done. Without (False), it
+        must be there.
+        """
         if "\0" in str(path):
             raise StoreError("the name of a store cannot have a null character in it")
         self.path = Path(path)
         self._root = self.path.absolute()  # the working directory may change
+        self._connection: sqlite3.Connection | None = None
+        self._opened: Identity | None = None
+        if create is False or os.path.lexists(self._root / INDEX):
+            self._open(create=bool(create))
+        elif create or not _is_free(self._root):
+            self.make()
+
+    def make(self) -> None:
+        """Make the store if it is not there, and check that it can be written."""
+        before = self._connection
+        self._open(create=True)
+        if before is not None:
+            before.close()
+
+    def _open(self, *, create: bool) -> sqlite3.Connection:
         if not create and not os.path.lexists(self._root / INDEX):
-            raise StoreError(f"there is no store at {path}; name one with --store, or train a run first")
-        with as_store_error(f"cannot open the store {path}"):
-            self._index = open_index(self.path, create=create)
+            raise StoreError(f"there is no store at {self.path}; name one with --store, or train a run first")
+        with as_store_error(f"cannot open the store {self.path}"):
+            self._connection = open_index(self._root, create=create)
         self._opened = identity(self._root)
+        return self._connection
+
+    @property
+    def _index(self) -> sqlite3.Connection:
+        """The open index. Of a store that is not there nothing can be read: its name may be misspelt."""
+        return self._connection or self._open(create=False)
 
     def close(self) -> None:
         """Close the index. Saved runs are safe even without this."""
-        self._index.close()
+        if self._connection is not None:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if not self.is_there():
+            return f"<Store {self.path}: not there yet>"
+        counts = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM sweeps)"
+        try:
+            runs, sweeps = self._index.execute(counts).fetchone()
+        except (StoreError, sqlite3.Error):  # closed, or damaged, which is not for a repr to say
+            return f"<Store {self.path}>"
+        return f"<Store {self.path}: {runs:,} runs, {sweeps} sweeps>"
 
     def version(self) -> int:
         """A number that changes when another process, or another opening of the store, has changed the index."""
@@ -45,6 +91,7 @@ class OpenStore:
     @contextmanager
     def _transaction(self, *, durable: bool = True) -> Iterator[None]:
         """All or nothing. A durable transaction survives a power cut once it has returned; a lease need not."""
+        self._make_if_new()
         self._index.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self._index.execute("BEGIN IMMEDIATE")
         try:
@@ -55,6 +102,14 @@ class OpenStore:
                 self._index.execute("ROLLBACK")
             raise
         self._check_unmoved()
+
+    def is_there(self) -> bool:
+        """Whether the store was made, by this or by another process."""
+        return self._connection is not None or os.path.lexists(self._root / INDEX)
+
+    def _make_if_new(self) -> None:
+        if self._connection is None:
+            self.make()
 
     def _check_unmoved(self) -> None:
         """Refuse to go on if the store is no longer where it was opened: what is written would be lost."""
@@ -84,6 +139,12 @@ class OpenStore:
     def _remove(self, files: list[Path]) -> None:
         for file in files:
             remove_inside(self._root, file)
+
+
+def _is_free(path: Path) -> bool:
+    """Whether a store could be made there: nothing is in its way, neither a file nor runs that lost their index."""
+    nearest = next(place for place in (path, *path.parents) if os.path.lexists(place))
+    return nearest.is_dir() and not (path / "runs").exists()
 
 
 def store_flag(path: Path) -> str:

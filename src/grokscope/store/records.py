@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from grokscope.phases import Phase
@@ -27,9 +27,15 @@ class StoredRun:
     final: dict[str, float | None] | None  # None if it diverged before the first measured step
     file: str
     checksum: str | None  # of the file; None if an older release wrote it
+    # What people say about it: remarks.py
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
     def __repr__(self) -> str:
-        return f"<StoredRun {self.run_id}: {self.phase.label if self.phase else self.status}, {self.finished_at}>"
+        called = f" {self.name}" if self.name else ""
+        outcome = self.phase.label if self.phase else self.status
+        return f"<StoredRun {self.run_id}{called}: {outcome}, {self.finished_at}>"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -39,6 +45,8 @@ class StoredRun:
         """What its file says about it beside the arrays."""
         return {name: value for name, value in self.to_dict().items() if name in RECORD}
 
+
+DAMAGED_REMARKS = "damaged"
 
 # What the file of a run repeats of the index, so that an index can be made again from files.
 RECORD = (
@@ -115,8 +123,8 @@ def result_of(run: StoredRun, arrays: RunArrays) -> RunResult:
 
 
 def run_of_row(row: tuple[Any, ...]) -> StoredRun:
-    """A run from its columns in the index, the last of which says whether its seals fit."""
-    *columns, file, checksum, sound = row
+    """A run from its columns in the index: what is said about it, and last whether its seals fit."""
+    *columns, file, checksum, remarks, sound = row
     if not sound:
         raise Damaged("its entry in the index has been changed")
     record = dict(zip(RECORD, columns, strict=True))
@@ -124,7 +132,11 @@ def run_of_row(row: tuple[Any, ...]) -> StoredRun:
         record |= {"spec": json.loads(record["spec"]), "final": json.loads(record["final"] or "null")}
     except (TypeError, ValueError, RecursionError):
         raise Damaged("its entry in the index cannot be read") from None
-    return run_of(record, file, checksum)
+    run = run_of(record, file, checksum)
+    if not remarks or remarks == DAMAGED_REMARKS:
+        return run
+    name, tags, note = json.loads(remarks)
+    return replace(run, name=name, tags=tuple(tags), note=note)
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,9 @@ class StoredSweep:
     definition: dict[str, Any]
     refined: bool
     started_at: str
+
+    def __repr__(self) -> str:
+        return f"<StoredSweep {self.name}{', refined' if self.refined else ''}, {self.started_at}>"
 
 
 class CellOutcome(NamedTuple):

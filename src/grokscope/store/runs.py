@@ -9,13 +9,13 @@ from pathlib import Path
 from string import hexdigits
 from typing import Any, NamedTuple
 
-from grokscope.errors import DamagedError, SpecError, StoreError, quoted
+from grokscope.errors import DamagedError, SpecError, StoreError, did_you_mean, quoted
 from grokscope.result import RunResult
 from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_from, snapshots_in, unpack
 from grokscope.store.files import read_head_inside, read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
-from grokscope.store.records import RECORD, StoredRun, record_of, result_of, run_of_row
-from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
+from grokscope.store.records import DAMAGED_REMARKS, RECORD, StoredRun, record_of, result_of, run_of_row
+from grokscope.store.schema import OUTCOME_SEAL, REMARKS_SEAL, ROW_SEAL
 from grokscope.store.where import (
     SOUND_SPEC,
     SPEC,
@@ -28,7 +28,11 @@ from grokscope.store.where import (
 )
 
 SOUND = f"(outcome_seal IS {OUTCOME_SEAL} AND row_seal IS {ROW_SEAL})"
-_COLUMNS = f"{', '.join(RECORD)}, file, checksum, {SOUND}"
+_REMARKS = (
+    f"(SELECT iif(remarks.seal IS {REMARKS_SEAL}, json_array(remarks.name, json(remarks.tags), remarks.note), "
+    f"'{DAMAGED_REMARKS}') FROM remarks WHERE remarks.run_id = runs.run_id)"
+)
+_COLUMNS = f"{', '.join(RECORD)}, file, checksum, {_REMARKS}, {SOUND}"
 
 
 class Page(NamedTuple):
@@ -54,6 +58,7 @@ class Runs(OpenStore):
         """Write the file of a run, and enter what is known about it into the index."""
         run_id = record["run_id"]
         with as_store_error(f"cannot write run {run_id} to the store {self.path}"):
+            self._make_if_new()
             self._check_unmoved()
             file = f"{run_id[:2]}/{run_id}-{secrets.token_hex(4)}.safetensors"
             (self._root / "runs" / run_id[:2]).mkdir(exist_ok=True)
@@ -89,7 +94,7 @@ class Runs(OpenStore):
         return rows[0] if rows else None
 
     def resolve(self, prefix: str) -> StoredRun:
-        """The run whose id begins with `prefix`. If there is not exactly one, the error lists the nearest."""
+        """The run whose id begins with `prefix`, or that has this name; an error lists the nearest if there is none."""
         run_id = self.resolve_id(prefix)
         try:
             return self.entry(run_id)
@@ -147,7 +152,7 @@ class Runs(OpenStore):
             return dict(self._index.execute("SELECT run_id, file FROM runs ORDER BY run_id").fetchall())
 
     def resolve_id(self, prefix: str) -> str:
-        """The id that begins with `prefix`, also of a run that is damaged."""
+        """The id that begins with `prefix`, also of a run that is damaged; or the run that has this name."""
         if not prefix:
             raise StoreError("name a run by its id or the first digits of it; `grokscope runs list` shows them")
         matches = self._ids_from(prefix) if re.fullmatch("[0-9a-f]{1,16}", prefix) else []  # ids have no other digits
@@ -156,11 +161,18 @@ class Runs(OpenStore):
         if matches:
             some = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
             raise StoreError(f"run {prefix!r} is ambiguous: {some}; type more of the id")
+        if called := self._ids_called(prefix):
+            return called[0]
         shorter = "".join(takewhile(hexdigits.__contains__, prefix))[:16]
         while shorter and not matches:
             shorter = shorter[:-1]
             matches = self._ids_from(shorter)
-        nearest = f"; nearest: {', '.join(matches[:5])}" if matches else "; the store is empty"
+        if meant := did_you_mean(prefix, self._names()):
+            nearest = meant
+        elif matches := matches or self._ids_from(""):
+            nearest = f"; nearest: {', '.join(matches[:5])}" if shorter else "; `grokscope runs list` shows them"
+        else:
+            nearest = "; the store is empty"
         raise StoreError(f"there is no run {quoted(prefix)} in the store {self.path}{nearest}")
 
     def all(self) -> list[StoredRun]:
@@ -313,15 +325,16 @@ class Runs(OpenStore):
                 sound = self._index.execute(f"SELECT {SOUND} FROM runs WHERE run_id = ?", (run_id,)).fetchone()
                 if sound and not sound[0]:  # its entry may name another file than its own
                     outdated += (self._root / "runs" / run_id[:2]).glob(f"{run_id}-*.safetensors")
-                for table in ("runs", "checkpoints"):
+                for table in ("runs", "checkpoints", "remarks"):
                     self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
-            self._remove(outdated)
+            self._remove([*outdated, self._remarks_file(run_id)])
 
     def _select(self, clause: str, *values: object) -> list[StoredRun]:
         with self._reading():
             rows = self._index.execute(f"SELECT {_COLUMNS} FROM runs {clause}", values).fetchall()
         found, damaged = _sound_and_damaged(rows)
         self._warn("run", damaged)
+        self._warn("tags, name or note of run", [str(row[0]) for row in rows if row[-2] == DAMAGED_REMARKS])
         return found
 
     def _damaged(self, run_id: str, reason: Damaged) -> DamagedError:
@@ -339,11 +352,26 @@ class Runs(OpenStore):
             )
             return [run_id for (run_id,) in rows]
 
+    def _ids_called(self, name: str) -> list[str]:
+        with self._reading():
+            rows = self._index.execute(
+                f"SELECT run_id FROM remarks JOIN runs USING (run_id) WHERE name = ? AND seal IS {REMARKS_SEAL}",
+                (name,),
+            )
+            return [run_id for (run_id,) in rows]
+
+    def _names(self) -> list[str]:
+        with self._reading():
+            return [name for (name,) in self._index.execute("SELECT name FROM remarks WHERE name IS NOT NULL")]
+
     def _files_of(self, run_id: str) -> list[Path]:
         """The files of a run, without names that cannot be those of its files: nothing else is ever removed."""
         rows = self._index.execute("SELECT file FROM runs WHERE run_id = ?", (run_id,)).fetchall()
         files = [self._root / "runs" / file for (file,) in rows if _is_run_file(file, run_id)]
         return files + self._checkpoint_file(run_id)
+
+    def _remarks_file(self, run_id: str) -> Path:
+        return self._root / "remarks" / f"{run_id}.json"
 
     def _checkpoint_file(self, run_id: str) -> list[Path]:
         rows = self._index.execute("SELECT file FROM checkpoints WHERE run_id = ?", (run_id,)).fetchall()

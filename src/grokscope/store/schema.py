@@ -96,7 +96,23 @@ DROP INDEX runs_by_outcome;
 CREATE INDEX runs_by_outcome ON runs (run_id, phase, status, train_accuracy, test_accuracy, outcome_seal);
 """
 
-_UPGRADES = (_FORMAT_1, _FORMAT_2, _FORMAT_3)
+# What people say about a run. It is not part of the run: a run that is done again keeps it.
+REMARKS_SEAL = (
+    "seal(CAST(remarks.run_id AS BLOB), CAST(remarks.name AS BLOB), CAST(remarks.tags AS BLOB), "
+    "CAST(remarks.note AS BLOB))"
+)
+_FORMAT_4 = """
+CREATE TABLE remarks (
+  run_id TEXT PRIMARY KEY,
+  name   TEXT,                     -- null if it has none
+  tags   TEXT NOT NULL,            -- a JSON array, sorted
+  note   TEXT NOT NULL,            -- may be empty
+  seal   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX remarks_by_name ON remarks (name);
+"""
+
+_UPGRADES = (_FORMAT_1, _FORMAT_2, _FORMAT_3, _FORMAT_4)
 SCHEMA_VERSION = len(_UPGRADES)
 
 

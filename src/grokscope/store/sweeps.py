@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from grokscope.store.contents import sweep_bytes, sweep_file_name
+from grokscope.store.contents import document_bytes, sweep_file_name
 from grokscope.store.files import write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now
 from grokscope.store.records import CellOutcome, StoredSweep
@@ -29,9 +29,10 @@ class Sweeps(OpenStore):
     def put_sweep(self, sweep: StoredSweep, run_ids: list[str]) -> None:
         """Write a sweep as a file, from which an index can be made again, and enter it into the index."""
         with as_store_error(f"cannot write the sweep {sweep.name} to the store {self.path}"):
+            self._make_if_new()
             self._check_unmoved()
             (self._root / "sweeps").mkdir(exist_ok=True)
-            content = sweep_bytes(vars(sweep) | {"run_ids": run_ids})
+            content = document_bytes("sweep", vars(sweep) | {"run_ids": run_ids})
             write_atomically(self._root / "sweeps" / sweep_file_name(sweep.name), content)
             self.enter_sweep(sweep, run_ids)
 

@@ -104,6 +104,7 @@ class Unfinished(Runs):
         """Write the file of a checkpoint, and let the index name it."""
         file = f"{run_id}-{secrets.token_hex(4)}.safetensors"
         with as_store_error(f"cannot write a checkpoint of run {run_id} to the store {self.path}"):
+            self._make_if_new()
             self._check_unmoved()
             (self._root / "checkpoints").mkdir(exist_ok=True)
             write_atomically(self._root / "checkpoints" / file, packed.content)
@@ -146,7 +147,7 @@ class Unfinished(Runs):
         with self._reading():
             return dict(self._index.execute("SELECT run_id, file FROM checkpoints ORDER BY run_id").fetchall())
 
-    def drop(self, table: Literal["runs", "leases", "checkpoints", "failures"], run_id: str) -> None:
+    def drop(self, table: Literal["runs", "leases", "checkpoints", "failures", "remarks"], run_id: str) -> None:
         """Remove what the index says about a run in one respect. Files stay."""
         with as_store_error(f"cannot write the store {self.path}"), self._transaction():
             self._index.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))

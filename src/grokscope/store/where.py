@@ -1,4 +1,4 @@
-"""Conditions on runs, as text: `optimizer.weight_decay>=5`, `phase=coexistence`, `test_accuracy>0.9`.
+"""Conditions on runs, as text: `optimizer.weight_decay>=5`, `phase=coexistence`, `test_accuracy>0.9`, `tag=good`.
 
 >>> Condition.from_text("task.corruption >= 0.3")
 Condition(field='task.corruption', comparison='>=', value=0.3)
@@ -19,13 +19,17 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "status": ("finished", "diverged"),
     "engine": (),
 }
+_REMARKS = ("tag", "name")  # what people say about a run
 SPEC = "spec"
 SOUND_SPEC = "iif(json_valid(spec), spec, '{}')"  # slower, but one damaged row does not fail the others
 
 
 @dataclass(frozen=True)
 class Condition:
-    """`field comparison value`; the field is a path of a spec, phase, status, engine, or a column of the last row."""
+    """`field comparison value`.
+
+    The field is a path of a spec, phase, status, engine, tag, name, or a column of the last row.
+    """
 
     field: str
     comparison: str  # =, !=, <, <=, > or >=
@@ -38,6 +42,10 @@ class Condition:
         if match is None:
             raise SpecError(f"where = {text!r} is not allowed: must be such as task.corruption=0.2 or phase=confusion")
         field, comparison, value = match.groups()
+        if field in _REMARKS:
+            if comparison not in ("=", "!="):
+                raise SpecError(f"where = {text!r} is not allowed: {field} is compared with = or !=")
+            return cls(field, comparison, value)
         if _is_of_a_users_own(field):
             return cls(field, comparison, _guessed(value))
         if is_measured(field):
@@ -76,7 +84,7 @@ def is_measured(field: str) -> bool:
     >>> is_measured("test_accuracy"), is_measured("phase"), is_measured("task.modulus")
     (True, False, False)
     """
-    return field not in _COLUMNS and field.isidentifier()
+    return field not in _COLUMNS and field not in _REMARKS and field.isidentifier()
 
 
 def _number(condition: str, field: str, text: str) -> float:
@@ -133,6 +141,10 @@ def column_of(field: str, spec: str = SPEC) -> tuple[str, list[object]]:
     """SQL for the value of a field, and the values of its question marks."""
     if field in _COLUMNS:
         return field, []
+    if field == "name":
+        return "(SELECT remarks.name FROM remarks WHERE remarks.run_id = runs.run_id)", []
+    if field == "tag":
+        raise SpecError("runs cannot be sorted by tag: a run may have several")
     if is_measured(field):
         return f"json_extract(iif(json_valid(final), final, '{{}}'), '$.{field}')", []
     # A run stored before a field was there has the field's default.
@@ -147,11 +159,21 @@ def column_of(field: str, spec: str = SPEC) -> tuple[str, list[object]]:
     return column, [default]
 
 
+_TAGGED = (
+    "EXISTS (SELECT 1 FROM remarks, json_each(iif(json_valid(remarks.tags), remarks.tags, '[]')) "
+    "WHERE remarks.run_id = runs.run_id AND json_each.value = ?)"
+)
+
+
 def where_clause(where: Sequence[str | Condition], spec: str = SPEC) -> tuple[str, list[object]]:
     """SQL that selects the runs that meet all conditions, and the values of its question marks."""
     clauses: list[str] = []
     values: list[object] = []
     for condition in _conditions(where):
+        if condition.field == "tag":
+            clauses.append(f"{'' if condition.comparison == '=' else 'NOT '}{_TAGGED}")
+            values.append(condition.value)
+            continue
         column, defaults = column_of(condition.field, spec)
         if condition.field in REFERENCES and "@" not in str(condition.value):
             # A name without a hash means all versions of the code.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.arrays import short_repr
 from grokscope.errors import DamagedError, StoreError
 from grokscope.measure import audit_labels
 from grokscope.store import CellOutcome, Store
@@ -37,6 +38,8 @@ class SweepAudit:
 
     diagram: PhaseDiagram
     runs: list[AuditedRun]
+
+    __repr__ = short_repr
 
     @property
     def score_names(self) -> list[str]:

@@ -1,6 +1,5 @@
 """Progress on standard error: bars in a terminal, a line now and then in a log."""
 
-import sys
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -12,7 +11,7 @@ from grokscope.measure import Row
 from grokscope.spec import RunSpec
 from grokscope.sweeps.messages import Expected, Failed, Finished, Measured, StillWaiting, Waiting
 from grokscope.sweeps.messages import Progress as Event
-from grokscope.sweeps.notes import note
+from grokscope.sweeps.notes import note, shows_bars
 
 _LOG_LINES = 10  # per run, without a terminal
 _MANY = 8  # with more runs, only those under way have a bar, and a log has a line only when a run ends
@@ -21,7 +20,8 @@ _MANY = 8  # with more runs, only those under way have a bar, and a log has a li
 class RunsProgress:
     """Bars for several runs at once."""
 
-    def __init__(self, specs: list[RunSpec], names: list[str]) -> None:
+    def __init__(self, specs: list[RunSpec], names: list[str], *, hidden: bool = False) -> None:
+        """With `hidden`, a bar appears only when something is shown in it."""
         self._specs, self._names = specs, names
         self._bars = Progress(
             TextColumn("{task.description}"),
@@ -30,10 +30,12 @@ class RunsProgress:
             TextColumn("{task.fields[accuracies]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
+            disable=not shows_bars(),
         )
         self._tasks = [
-            self._bars.add_task(name, total=spec.training.steps, accuracies="", visible=len(specs) <= _MANY)
+            self._bars.add_task(
+                name, total=spec.training.steps, accuracies="", visible=len(specs) <= _MANY and not hidden
+            )
             for spec, name in zip(specs, names, strict=True)
         ]
         self._logged = [0] * len(specs)

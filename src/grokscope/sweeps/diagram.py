@@ -121,9 +121,9 @@ class PhaseDiagram:
         return columns
 
     def to_columns(self) -> dict[str, Sequence[object]]:
-        """The table for text files: what was measured to six digits, and empty where there is nothing."""
+        """The table with numbers to six digits, as a text file has them; None where there is nothing."""
         return {
-            name: [_text(value) for value in values] if name in CELL_COLUMNS else values
+            name: [_rounded(value) for value in values] if name in CELL_COLUMNS else values
             for name, values in self.table().items()
         }
 
@@ -200,7 +200,8 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float, float]:
     scale = 1 + z * z / trials
     middle = (fraction + z * z / (2 * trials)) / scale
     half = z / scale * math.sqrt(fraction * (1 - fraction) / trials + (z / (2 * trials)) ** 2)
-    return fraction, max(0.0, middle - half), min(1.0, middle + half)
+    # At the ends the bounds are exactly 0 and 1, which rounding would miss.
+    return fraction, middle - half if successes else 0.0, middle + half if successes < trials else 1.0
 
 
 def find_sweep(store: Store, name: str) -> StoredSweep:
@@ -212,10 +213,12 @@ def find_sweep(store: Store, name: str) -> StoredSweep:
     return sweeps[name]
 
 
-def phase_diagram(store: Store, name: str) -> PhaseDiagram:
-    """The diagram of a sweep as the store has it now."""
+def phase_diagram(store: Store, name: str | Plan) -> PhaseDiagram:
+    """The diagram of a sweep as the store has it now; of a plan too, whose runs may have been done in any way."""
+    if isinstance(name, Plan):
+        return assemble(name, store.outcomes(spec.run_id for spec in name.specs()), refined=False)
     sweep = find_sweep(store, name)
-    return assemble(Plan.from_dict(name, sweep.definition), store.cells(name), refined=sweep.refined)
+    return assemble(Plan.stored(name, sweep.definition), store.cells(name), refined=sweep.refined)
 
 
 def assemble(plan: Plan, cells: Sequence[CellOutcome], *, refined: bool) -> PhaseDiagram:
@@ -352,7 +355,9 @@ def cells_of_places(plan: Plan, axes: DiagramAxes) -> npt.NDArray[np.int64]:
     return cell
 
 
-def _text(value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else value
+def _rounded(value: object) -> object:
+    """To six digits; what is whole as a whole number, which is shorter in a file."""
+    if not isinstance(value, float):
+        return value
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() else short

@@ -39,8 +39,8 @@ REMIND_SECONDS = 10.0  # of nothing but waiting, before that is said again; then
 
 
 def run_all(
-    specs: Sequence[RunSpec],
-    store: Path,
+    specs: Iterable[RunSpec],
+    store: Path | str,
     running: Running = Running(),  # noqa: B008 (it is frozen)
     *,
     batches: Iterable[Sequence[int]] | None = None,
@@ -51,13 +51,15 @@ def run_all(
     Results do not depend on the number of workers. Runs that are in the store already are not done again. `batches`
     are places in `specs`: the next batch is asked for when all runs of the one before are done, so it may depend on
     how they ended. Once `should_stop()` is true the runs under way are checkpointed and given back. Closing the
-    generator ends the workers at once, and so does the end of this process, however it comes.
+    generator ends the workers at once, and so does the end of this process, however it comes. Nothing is written down
+    about a sweep; `phase_diagram(store, plan)` shows the runs of a plan all the same.
     """
+    specs, store = list(specs), Path(store)
     remaining = iter([range(len(specs))] if batches is None else batches)
     todo = deque(next(remaining, ()))
     if not todo:
         return
-    Store(store).close()  # made here, once: whoever opens it later must find it
+    Store(store, create=True).close()  # made here, once: whoever opens it later must find it
     held: deque[tuple[float, int]] = deque()  # when to ask again for which run
     waits = _Waits()
     broken: str | None = None

@@ -3,7 +3,6 @@
 A log has a line for each finished run, but no more than a few a minute once the sweep is longer than a minute.
 """
 
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,9 +20,9 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
 from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
-from grokscope.sweeps.labels import short_field, short_value
+from grokscope.sweeps.labels import said, short_field, short_value
 from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, StillWaiting, Waiting
-from grokscope.sweeps.notes import note
+from grokscope.sweeps.notes import Volume, note, shows_bars, volume
 from grokscope.sweeps.plan import SEED, Plan
 
 FAILED, RUNNING, MISSING = "failed", "running", "missing"
@@ -69,9 +68,9 @@ class SweepDisplay:
         self._waiting: dict[int, str] = {}  # runs that another process has, and which
         self._work, self._work_done, self._started = 0.0, 0.0, time.monotonic()
         self._console = Console(stderr=True)
-        self._letters = self._console.color_system not in _ENOUGH_COLORS
+        self._letters = self._console.no_color or self._console.color_system not in _ENOUGH_COLORS
         self._live = Live(console=self._console, get_renderable=self._render, refresh_per_second=2, transient=False)
-        self._terminal = sys.stderr.isatty()
+        self._terminal = shows_bars()
         self._logged = self._started  # when there was a line last
         self._unlogged = False  # whether a run has finished since
 
@@ -123,9 +122,9 @@ class SweepDisplay:
         if self._terminal:
             return
         now = time.monotonic()
-        self._unlogged = not (
-            always or now - self._started < LOG_EVERY_RUN_SECONDS or now - self._logged >= LOG_SECONDS
-        )
+        early = now - self._started < LOG_EVERY_RUN_SECONDS
+        every = always or early or volume() == Volume.VERBOSE
+        self._unlogged = not (every or now - self._logged >= LOG_SECONDS)
         if not self._unlogged:
             self._logged = now
             run = f"{self._specs[index].run_id} {_point(self._plan, index)}"
@@ -234,4 +233,4 @@ def _point(plan: Plan, place: int) -> str:
 
 
 def _in_short(fields: Mapping[str, object]) -> str:
-    return ", ".join(f"{short_field(path)} {short_value(path, value)}" for path, value in fields.items())
+    return ", ".join(f"{short_field(path)} {short_value(path, value)}" for path, value in said(fields).items())

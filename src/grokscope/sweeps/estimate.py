@@ -5,9 +5,14 @@ estimate.seconds, estimate.bytes
 """
 
 import heapq
+import subprocess
+import sys
+import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 
 from grokscope.engines import (
@@ -22,8 +27,10 @@ from grokscope.measure import COLUMNS, neuron_spectra
 from grokscope.snapshots import Snapshots, snapshot_bytes
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.store import Store
+from grokscope.sweeps.dispatch import run_all
 from grokscope.sweeps.running import MOST_STACKED, Running
 
+LONG_SECONDS = 600.0  # of training, against which starting processes and storing runs does not show
 SAMPLES = 12
 SAMPLE_SECONDS = 0.15
 INDEX_BYTES = 2600  # of a run in the index: its spec and its last measurement as text
@@ -78,9 +85,35 @@ def relative_cost(spec: RunSpec) -> float:
 def estimated_seconds(specs: Sequence[RunSpec], running: Running) -> float:
     """Of all these runs, with all workers. Those of a cluster are taken to be as fast as this machine's cores."""
     if running.cluster is None:
-        return makespan(estimated_durations(specs, running.engine_used, running.device), max(running.processes, 1))
+        workers = max(running.processes, 1)
+        durations = estimated_durations(specs, running.engine_used, running.device)
+        seconds = makespan(durations, workers)
+        if 0 < seconds < LONG_SECONDS and running.engine_used != "stacked":  # else what is around the runs is nothing
+            around = seconds_around_a_run()
+            seconds = makespan((each + around for each in durations), workers)
+            seconds += seconds_to_start() if running.processes else 0
+        return seconds
     engine = running.engine if running.device == "cpu" else "auto"  # which GPUs there are is not known here
     return makespan(estimated_durations(specs, engine), running.processes)
+
+
+@cache
+def seconds_to_start() -> float:
+    """That a worker process takes before it can do anything."""
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import grokscope.sweeps.worker"], check=True, capture_output=True)
+    return time.perf_counter() - started
+
+
+@cache
+def seconds_around_a_run() -> float:
+    """That a run takes beside its steps: to be leased, set up and stored. Measured on one of a single step."""
+    spec = RunSpec().updated({"training.steps": 1})
+    with tempfile.TemporaryDirectory(prefix="grokscope-") as directory:
+        Store(directory, create=True).close()
+        started = time.perf_counter()
+        deque(run_all([spec], directory, Running(workers=0)), maxlen=0)
+        return time.perf_counter() - started
 
 
 def makespan(durations: Iterable[float], workers: int) -> float:

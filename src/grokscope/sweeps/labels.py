@@ -4,6 +4,8 @@
 ('width', 'task', 'Parity')
 """
 
+from collections.abc import Mapping
+
 from grokscope.extension import short_name
 from grokscope.spec import REFERENCES
 
@@ -17,3 +19,12 @@ def short_field(path: str) -> str:
 def short_value(path: str, value: object) -> str:
     """A value as it is written; a user's code by the name of its class."""
     return short_name(value) if path in REFERENCES and isinstance(value, str) else str(value)
+
+
+def said(fields: Mapping[str, object]) -> dict[str, object]:
+    """The fields that a point sets; where points have fields of their own, those of the others are None.
+
+    >>> said({"model.kind": "mlp", "model.width": 64, "model.embed": None})
+    {'model.kind': 'mlp', 'model.width': 64}
+    """
+    return {path: value for path, value in fields.items() if value is not None or len(fields) == 1}

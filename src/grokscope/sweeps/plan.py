@@ -11,6 +11,14 @@
     "optimizer.weight_decay" = [0, 5]
     "training.steps" = [1000, 2000]
 
+    [[cases]]                      # one axis, each point with fields of its own
+    "model.kind" = "mlp"
+    "model.width" = 200
+
+    [[cases]]
+    "model.kind" = "transformer"
+    "model.embed" = 64
+
     [derived]                      # computed from the other fields of each run
     "optimizer.learning_rate" = "0.01 * sqrt(training.batch_size / 256)"
 
@@ -27,9 +35,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeGuard, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from grokscope.documents import content_of_toml, text_of
 from grokscope.errors import SpecError, StoreError, did_you_mean, quoted
@@ -38,8 +44,8 @@ from grokscope.section import FieldInfo, Section, value_from_text
 from grokscope.spec import REFERENCES, SECTIONS, RunSpec
 from grokscope.sweeps.cells import spec_of_cell
 from grokscope.sweeps.formula import Formula
+from grokscope.sweeps.values import MOST_RUNS, axis_values, check_key, is_number, plain
 
-MOST_RUNS = 150_000  # the paper's largest sweep with 100 seeds; planned in seconds, and in less than 500 MB
 MOST_SECTIONS = 4096  # that are kept while cells are made
 MOST_DIGITS = 18
 SEED = "training.seed"
@@ -104,6 +110,10 @@ class Plan:
     axes: tuple[Axis, ...] = ()
     derived: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        axes = " × ".join(f"{len(axis)} {' and '.join(axis.fields)}" for axis in self.axes)
+        return f"<Plan {self.name}: {self.size:,} runs, {axes}>"
+
     def __post_init__(self) -> None:
         """Refuse what expands to no runs, to too many, or to contradictions."""
         if not isinstance(self.name, str) or not all(isinstance(axis, Axis) for axis in self.axes):
@@ -146,22 +156,26 @@ class Plan:
         base: RunSpec | None = None,
         name: str | None = None,
     ) -> "Plan":
-        """Every combination of some values; a tuple of fields takes a tuple of values at each point.
+        """Every combination of some values, or ranges as in a file; a tuple of fields takes a tuple at each point.
 
         >>> plan = Plan.over({"model.dropout": [0, 0.3], ("model.width", "training.steps"): [(100, 500), (200, 900)]})
         >>> [(spec.model.dropout, spec.model.width, spec.training.steps) for spec in plan.specs()]
         [(0.0, 100, 500), (0.3, 100, 500), (0.0, 200, 900), (0.3, 200, 900)]
 
+        >>> Plan.over({"optimizer.weight_decay": [0, {"from": 0.1, "to": 10, "count": 3, "log": True}]}).axes[0].points
+        ((0,), (0.1,), (1.0,), (10.0,))
+
         Without a name it gets one that the same axes and base always get.
         """
-        made = tuple(_axis(fields, values) for fields, values in axes.items())
-        plan = cls(name or "unnamed", base or RunSpec(), made)
+        base = base or RunSpec()
+        plan = cls(name or "unnamed", base, tuple(_axis(base, fields, values) for fields, values in axes.items()))
         return plan if name else replace(plan, name=f"sweep-{plan.content_hash}")
 
     @property
     def content_hash(self) -> str:
         """The same for the same runs, whatever the plan is called."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:8]
+        content = {key: value for key, value in self.to_dict().items() if key != "said"}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
     def size(self) -> int:
@@ -173,11 +187,13 @@ class Plan:
         formulas = {path: Formula(text, path, self.field_of) for path, text in self.derived.items()}
         paths = [*(path for axis in self.axes for path in axis.fields), *formulas]
         changing = {name: [path for path in paths if path.startswith(f"{name}.")] for name in SECTIONS}
+        never_none = {path for path in paths if self.field_of(path).default is not None}
 
         @lru_cache(maxsize=MOST_SECTIONS)  # cells share sections: of 100 seeds with 100 weight decays there are 200
         def section(name: str, values: tuple[object, ...]) -> Section:
-            fields = (path.partition(".")[2] for path in changing[name])
-            return self.base.section_with(name, dict(zip(fields, values, strict=True)))
+            chosen = zip(changing[name], values, strict=True)
+            said = ((path, value) for path, value in chosen if value is not None or path not in never_none)
+            return self.base.section_with(name, {path.partition(".")[2]: value for path, value in said})
 
         for points in itertools.product(*(range(len(axis)) for axis in reversed(self.axes))):
             values: dict[str, object] = {}
@@ -245,7 +261,7 @@ class Plan:
                 if len(axis.fields) > 1:
                     together = ", ".join(other for other in axis.fields if other != path)
                     raise SpecError(f"{path} changes together with {together} in this sweep")
-                axes[place] = Axis((path,), ((_point(values.pop(path)),),))
+                axes[place] = Axis((path,), ((plain(values.pop(path)),),))
         return replace(
             self,
             base=self.base.updated(values),
@@ -279,7 +295,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
+        content: dict[str, Any] = {
             "base": self.base.model_dump(mode="json"),
             "axes": [
                 {
@@ -290,18 +306,34 @@ class Plan:
             ],
             "derived": dict(self.derived),
         }
+        if any(path.endswith(".kind") or path == "model.depth" for axis in self.axes for path in axis.fields):
+            # The defaults of other fields depend on these, so it matters which fields of the base were said.
+            content["said"] = self.base.model_dump(mode="json", exclude_unset=True)
+        return content
 
     @classmethod
     def from_dict(cls, name: str, content: Mapping[str, Any]) -> "Plan":
-        """What `to_dict` wrote."""
-        # Not checked again, and no code imported for it: a store may be anybody's.
+        """What `to_dict` wrote, or a dict in the form of a TOML file.
+
+        >>> Plan.from_dict("mine", {"axes": {"task.corruption": [0, 0.3]}, "seeds": 2}).size
+        4
+        """
+        if isinstance(content, Mapping) and isinstance(content.get("axes"), list):
+            return cls.stored(name, content)
+        if not isinstance(content, Mapping):
+            raise SpecError(f"a plan is made of a dict, not of {quoted(content)}")
+        return _plan_from_toml(name, content)
+
+    @classmethod
+    def stored(cls, name: str, content: Mapping[str, Any]) -> "Plan":
+        """What `to_dict` wrote into a store. Not checked again, and no code is imported: a store may be anybody's."""
         plan = object.__new__(cls)
         try:
             axes = tuple(
-                Axis(tuple(axis["fields"]), tuple(tuple(map(_point, point)) for point in axis["points"]))
+                Axis(tuple(axis["fields"]), tuple(tuple(map(plain, point)) for point in axis["points"]))
                 for axis in content["axes"]
             )
-            base, derived = RunSpec.stored(content["base"]), dict(content["derived"])
+            base, derived = RunSpec.stored(content.get("said", content["base"])), dict(content["derived"])
         except (KeyError, TypeError, ValueError, AttributeError):
             raise StoreError(
                 f"the sweep {name} is damaged in the store: start it again, which keeps its runs"
@@ -336,12 +368,14 @@ def _first_twice(values: Iterable[T]) -> T | None:
     return None
 
 
-def _axis(fields: object, values: object) -> Axis:
+def _axis(base: RunSpec, fields: object, values: object) -> Axis:
     """An axis as Python code gives it: a field and its values, or a tuple of fields and tuples of values."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SpecError(f"the axis {fields} must be a list of values, not {quoted(values)}")
     if isinstance(fields, str):
-        return Axis.over(fields, map(_point, values))
+        return Axis(
+            (fields,), _points(base, fields, values if isinstance(values, Mapping | list | tuple) else [*values])
+        )
     if not isinstance(fields, tuple) or not all(isinstance(path, str) for path in fields):
         raise SpecError(f"{quoted(fields)} is no axis: must be a field such as task.corruption, or a tuple of fields")
     points = []
@@ -350,7 +384,7 @@ def _axis(fields: object, values: object) -> Axis:
             raise SpecError(
                 f"the axis {', '.join(fields)} needs {len(fields)} values at every point, not {quoted(point)}"
             )
-        points.append(tuple(map(_point, point)))
+        points.append(tuple(map(plain, point)))
     return Axis(fields, tuple(points))
 
 
@@ -376,15 +410,17 @@ def parse_grid(text: str, least: int = 1) -> tuple[int, int]:
     return int(counts[0]), int(counts[1])
 
 
-_KEYS: dict[str, type] = {"base": dict, "axes": dict, "zip": list, "derived": dict, "seeds": int}
+_KEYS: dict[str, type] = {"base": dict, "axes": dict, "zip": list, "cases": list, "derived": dict, "seeds": int}
 
 
-def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
+def _plan_from_toml(name: str, content: Mapping[str, Any]) -> Plan:
     for key, value in content.items():
         if key not in _KEYS:
             raise SpecError(f"unknown key {key}: a sweep has {', '.join(_KEYS)}{did_you_mean(key, _KEYS)}")
         if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
-            kind = {dict: f"a table: [{key}]", list: "an array of tables: [[zip]]", int: "a whole number"}[_KEYS[key]]
+            kind = {dict: f"a table: [{key}]", list: f"an array of tables: [[{key}]]", int: "a whole number"}[
+                _KEYS[key]
+            ]
             raise SpecError(f"{key} must be {kind}")
     base = RunSpec.from_dict(content.get("base", {}))
     axes = [Axis((path,), _points(base, path, values)) for path, values in content.get("axes", {}).items()]
@@ -396,6 +432,10 @@ def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
             lengths = ", ".join(f"{path} {len(column)}" for path, column in zip(together, columns, strict=True))
             raise SpecError(f"fields in one [[zip]] need equally many values: {lengths}")
         axes.append(Axis(tuple(together), tuple(tuple(v for (v,) in row) for row in zip(*columns, strict=True))))
+    if content.get("cases"):
+        axes.append(_cases_axis(base, content["cases"]))
+    for path, rule in content.get("derived", {}).items():
+        check_key(path, rule)
     plan = Plan(name, base, tuple(axes), content.get("derived", {}))
     if "seeds" in content:
         if content["seeds"] < 1:
@@ -405,37 +445,33 @@ def _plan_from_toml(name: str, content: dict[str, Any]) -> Plan:
 
 
 def _points(base: RunSpec, path: str, values: object) -> tuple[tuple[object, ...], ...]:
-    if isinstance(values, dict):
-        return tuple((value,) for value in _range(path, values, whole=_takes_whole_numbers(base, path)))
-    if not isinstance(values, list):
-        raise SpecError(f"the axis {path} must be a list, or a range such as {{ from = 0, to = 1, count = 5 }}")
-    return tuple((_point(value),) for value in values)
+    return tuple((value,) for value in axis_values(path, values, whole=_takes_whole_numbers(base, path)))
 
 
-def _range(path: str, content: dict[str, Any], *, whole: bool) -> Sequence[object]:
-    """Evenly spaced values, both ends included. Rounded, so that 0.15 is 0.15 however it was reached."""
-    known = ("from", "to", "count", "step")
-    unknown = next((key for key in content if key not in known), None)
-    if unknown:
-        raise SpecError(f"the axis {path} has the unknown key {unknown}{did_you_mean(unknown, known)}")
-    low, high, count, step = (content.get(key) for key in known)
-    if not _is_number(low) or not _is_number(high) or (count is None) == (step is None):
-        raise SpecError(f"the axis {path} needs numbers from, to, and either count or step")
-    if step is not None:
-        if not _is_number(step) or step <= 0 or high < low:
-            raise SpecError(f"the axis {path} needs a step above 0, and to ≥ from")
-        if high - low > step * MOST_RUNS:
-            raise SpecError(f"the axis {path} has more than {MOST_RUNS:,} values; that many are allowed")
-        count = math.floor((high - low) / step + 1e-9) + 1
-    elif not isinstance(count, int) or isinstance(count, bool) or not 1 <= count < 1e300:
-        raise SpecError(f"the axis {path} needs a count of at least 1")
-    if count > MOST_RUNS:
-        raise SpecError(f"the axis {path} has {count:,} values; at most {MOST_RUNS:,} are allowed")
-    gap = step if step is not None else (high - low) / max(count - 1, 1)
-    values = [float(f"{low + i * gap:.10g}") for i in range(count)]
-    nothing = 1e-9 * max(abs(low), abs(high))  # what rounding leaves of a zero between the ends
-    values = [0.0 if abs(value) < nothing else value for value in values]
-    return [int(value) if whole and value == int(value) else value for value in values]
+def _cases_axis(base: RunSpec, cases: list[Any]) -> Axis:
+    """One axis whose points each set fields of their own. What a point does not name is None there."""
+    if not all(isinstance(case, dict) and case for case in cases):
+        raise SpecError("each [[cases]] is a table of fields, each with a value")
+    for case in cases:
+        for path, value in case.items():
+            check_key(path, value)
+            if isinstance(value, dict):
+                raise SpecError(f"{path} in [[cases]] must be a value, not a table")
+    fields = tuple(dict.fromkeys(path for case in cases for path in case))
+    return Axis(fields, tuple(_case(base, case, fields) for case in cases))
+
+
+def _case(base: RunSpec, case: Mapping[str, object], fields: Sequence[str]) -> tuple[object, ...]:
+    based = base.updated({path: value for path, value in case.items() if path.endswith(".kind")})
+
+    def value(path: str) -> object:
+        if path in case:
+            return plain(case[path])
+        # Of a field that may be None, None would be its value: it has to have that of the base.
+        can_be_none = based.has(path) and based.field_of(path).default is None
+        return plain(based.value_of(path)) if can_be_none else None
+
+    return tuple(map(value, fields))
 
 
 def _takes_whole_numbers(base: RunSpec, path: str) -> bool:
@@ -445,18 +481,7 @@ def _takes_whole_numbers(base: RunSpec, path: str) -> bool:
         return False  # a field of a kind that another axis brings; Plan refuses it if there is none
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-
-
 def _is_value(value: object) -> bool:
     """Whether a field may take it; which ones, the field says itself."""
     items = value if isinstance(value, tuple) else (value,)
-    return all(item is None or isinstance(item, str | bool) or _is_number(item) for item in items)
-
-
-def _point(value: object) -> object:
-    """Lists, which cannot be compared as axis points, as tuples, and numbers of numpy as those of Python."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return tuple(value) if isinstance(value, list) else value
+    return all(item is None or isinstance(item, str | bool) or is_number(item) for item in items)

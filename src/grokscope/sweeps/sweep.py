@@ -47,6 +47,7 @@ class Sweep:
     def record(self) -> bool:
         """Write down which runs the sweep is made of; whether its name meant others until now."""
         definition = self.plan.to_dict()
+        self.store.make()
         before = next((sweep for sweep in self.store.sweeps() if sweep.name == self.plan.name), None)
         self.store.record_sweep(self.plan.name, definition, self._run_ids, refined=self.refined)
         return before is not None and before.definition != json.loads(json.dumps(definition))

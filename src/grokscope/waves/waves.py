@@ -47,6 +47,9 @@ class Waves:
         self.order: Int64Array = np.asarray(order, dtype=np.int64)
         self.second_phase, self.why_no_relation, self.axis = second_phase, why_no_relation, axis
 
+    def __repr__(self) -> str:
+        return f"<Waves: {len(self)} over {' × '.join(map(str, self.cycles))} entries>"
+
     @property
     def cycles(self) -> tuple[int, ...]:
         """The periods; several only for multiplication at a composite modulus."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
+from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array, short_repr
 from grokscope.errors import GrokscopeError
 from grokscope.measure.ablation.analytic_family import has_family, nearest_member
 from grokscope.measure.ablation.progress_measures import excluded_logits, restricted_logits
@@ -62,6 +62,8 @@ class Ablations:
     key_frequencies: tuple[int, ...]  # of neurons with high IPR, the constant apart
     pairs_left_out: int  # of `restricted` and `excluded`: pairs that are not in the group
     missing: dict[str, str]  # what does not exist for this network, and why, by analytic_family, progress, input_waves
+
+    __repr__ = short_repr
 
     def series(self, ablation: str) -> list[AblationRow]:
         """The rows of one ablation, in the order of k."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grokscope.arrays import BoolArray, FloatArray, Int64Array
+from grokscope.arrays import BoolArray, FloatArray, Int64Array, short_repr
 from grokscope.errors import GrokscopeError
 from grokscope.measure.audit.cleanlab_baseline import check_cleanlab, cleanlab_scores
 from grokscope.measure.audit.detection import (
@@ -66,6 +66,8 @@ class Audit:
     scores: dict[str, Score]
     pruning: MemorisingNeurons | None  # None without pruned scores
     ranked_by: str  # the score to rank with when nobody knows what is wrong
+
+    __repr__ = short_repr
 
     @property
     def wrong(self) -> BoolArray:

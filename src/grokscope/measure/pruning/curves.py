@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import FloatArray, Int64Array
+from grokscope.arrays import FloatArray, Int64Array, short_repr
 from grokscope.errors import GrokscopeError
 from grokscope.measure.pruning.prefixes import Prefixes, evaluate_prefixes
 from grokscope.measure.spectra.spectrum import neuron_spectra
@@ -50,6 +50,8 @@ class PruningCurve:
     train_loss: FloatArray  # and in evaluation mode
     test_loss: FloatArray
 
+    __repr__ = short_repr
+
     @property
     def fraction_pruned(self) -> FloatArray:
         """0, 1/N, … 1."""
@@ -78,6 +80,8 @@ class Pruning:
     orders: dict[str, PruningCurve]
     random_low: PruningCurve  # the 5th percentile of the random orders, at each number of neurons
     random_high: PruningCurve  # the 95th
+
+    __repr__ = short_repr
 
     @property
     def corruption(self) -> float:

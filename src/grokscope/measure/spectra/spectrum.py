@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import FloatArray
+from grokscope.arrays import FloatArray, short_repr
 from grokscope.extension import ExtensionError
 from grokscope.models import Network, Neurons, Weights
 from grokscope.tables import data_frame
@@ -68,6 +68,8 @@ class NeuronSpectra:
     # multiplication, where a wave has several, the wave's place among all
     frequency: npt.NDArray[np.int16]
     norm_scale: npt.NDArray[np.float32] | None = None  # [N]  γ of the Batch- or LayerNorm that scales these neurons
+
+    __repr__ = short_repr
 
     def plot(self) -> "Figure":
         """How many neurons have which IPR."""

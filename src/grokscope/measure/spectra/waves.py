@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array
+from grokscope.arrays import BoolArray, ComplexArray, FloatArray, Int64Array, short_repr
 from grokscope.errors import GrokscopeError
 from grokscope.measure.spectra.spectrum import NeuronSpectra, neuron_spectra, output_spectra
 from grokscope.models import Network, Neurons, Weights
@@ -69,6 +69,8 @@ class NeuronWaves:
     second_ratio: FloatArray  # [N]  its amplitude over that of the strongest; NaN if there is only one wave
     norm: FloatArray  # [N]  Euclidean, of all vectors of a neuron together
 
+    __repr__ = short_repr
+
     def plot(self) -> "Figure":
         """The power of every wave in every neuron, and how many neurons have which frequency."""
         from grokscope.plots.neurons import draw_waves
@@ -114,6 +116,12 @@ class NeuronWaves:
     def low(self) -> BoolArray:
         """Neurons that are not periodic [N]."""
         return np.asarray(self.spectra.neuron_ipr < LOW_IPR)
+
+    def extremes(self) -> list[int]:
+        """The live neurons with the highest and the lowest IPR; one if there is only one, none if all are dead."""
+        live = np.flatnonzero(self.live)
+        by_ipr = live[np.argsort(self.spectra.neuron_ipr[live], kind="stable")]
+        return list(dict.fromkeys(by_ipr[[-1, 0]].tolist())) if len(live) else []
 
     @property
     def agrees(self) -> BoolArray:
