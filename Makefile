@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify sanitize bench gallery lint types clean help
+.PHONY: demo test verify sanitize bench gallery docs reference lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
@@ -11,6 +11,8 @@ help:
 	@echo "make bench    speed: grokscope against eager PyTorch, JAX and the machine's limit"
 	@echo "make sanitize the kernel's tests under the address and undefined-behaviour sanitizers"
 	@echo "make gallery  draw docs/gallery and docs/claims.md from the runs in STORE (default grokscope-runs); SEEDS=1 takes networks with one seed too"
+	@echo "make docs     the documentation as a website, in build/site"
+	@echo "make reference  docs/api.md and docs/commands.md from the code"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -47,6 +49,13 @@ bench: .venv/installed-dev
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev
 	$(BIN)/python docs/gallery/make.py --store $(STORE) $(if $(SEEDS),--seeds $(SEEDS))
+
+docs: .venv/installed-dev
+	$(BIN)/python docs/website/make.py build/site
+
+# After a change of a docstring, a public name or an option.
+reference: .venv/installed-dev
+	$(BIN)/python docs/make_reference.py
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
