@@ -1,0 +1,243 @@
+"""All pages of the documentation: what they show runs, what they name exists, and their links lead somewhere.
+
+On every page, blocks of Python run one after the other in one namespace, and every `grokscope …` line is one that the
+program understands. On the pages of `RUN`, the commands run too. A block whose first line is `# name.py` or
+`# name.toml` is a file of that name.
+"""
+
+import importlib.util
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+import typer
+from tests.integration.processes import here
+
+from grokscope import Plan, RunSpec, Store
+from grokscope.cli import app
+from grokscope.cluster import ClusterRequest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _website() -> Any:
+    spec = importlib.util.spec_from_file_location("website", ROOT / "docs" / "website" / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+website = _website()
+PAGES = [str(page) for page in website.pages()]
+TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+RUN = [page for page in PAGES if page == "docs/tutorial.md" or page.startswith("docs/howto/")]
+ELSEWHERE = ("docs/extending.md",)  # test_docs.py
+GENERATED = ("docs/api.md", "docs/claims.md", "docs/commands.md", "docs/gallery/README.md")
+NEEDS_MACHINES = ("--cluster", "--device")
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The language and the code of each block."""
+    found = re.findall(r"^```(\w+)\n(.*?)^```", TEXTS[page], flags=re.MULTILINE | re.DOTALL)
+    return [(language, code) for language, code in found]
+
+
+def commands(code: str) -> list[list[str]]:
+    """The `grokscope` lines of a block of shell, as arguments."""
+    lines = code.replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("grokscope ")]
+
+
+@contextmanager
+def importing_from(directory: Path) -> Iterator[None]:
+    """Modules of a directory can be imported, and are forgotten afterwards."""
+    before = set(sys.modules)
+    with chdir(directory):
+        sys.path.insert(0, str(directory))
+        try:
+            yield
+        finally:
+            sys.path.remove(str(directory))
+            for name in set(sys.modules) - before:
+                if str(directory) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+
+
+# ---- code -------------------------------------------------------------------------------------------------------
+
+
+def with_code(page: str) -> bool:
+    languages = {language for language, _ in blocks(page)}
+    return page not in ELSEWHERE and ("python" in languages or page in RUN)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if with_code(page)])
+def test_what_a_page_shows_runs(page: str, tmp_path: Path) -> None:
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    with importing_from(tmp_path):
+        for language, code in blocks(page):
+            name = re.match(r"# (\w+\.(?:py|toml))\n", code)
+            if name:
+                Path(name[1]).write_text(code, encoding="utf-8")
+            elif language == "python":
+                exec(compile(code, page, "exec"), namespace)
+            elif language == "sh" and page in RUN:
+                for arguments in commands(code):
+                    if not any(flag in arguments for flag in NEEDS_MACHINES):
+                        _run(arguments, tmp_path)
+
+
+def _run(arguments: list[str], directory: Path) -> None:
+    if "RUN" in arguments:
+        first, *_ = Store(directory / "grokscope-runs").all()
+        arguments = [first.run_id if argument == "RUN" else argument for argument in arguments]
+    done = here(tuple(arguments), directory)
+    assert done.returncode == 0, f"{' '.join(arguments)}: {done.stderr}"
+    assert "Warning" not in done.stderr
+
+
+COMMANDS = [(page, arguments) for page in PAGES for _, code in blocks(page) for arguments in commands(code)]
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _ in COMMANDS}))
+def test_commands_are_ones_that_the_program_understands(page: str) -> None:
+    """Without running them: names, options and values."""
+    for arguments in (own for own_page, own in COMMANDS if own_page == page):
+        command, rest = typer.main.get_command(app), list(arguments)
+        while hasattr(command, "commands"):
+            assert rest[0] in command.commands, f"grokscope {' '.join(arguments)}"
+            command = command.commands[rest.pop(0)]
+        try:
+            command.make_context("grokscope", rest)
+        except typer.TyperException as error:
+            raise AssertionError(f"grokscope {' '.join(arguments)}: {error.format_message()}") from error
+
+
+def _options(command: Any) -> Iterator[str]:
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    for each in getattr(command, "commands", {}).values():
+        yield from _options(each)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_that_are_named_exist(page: str) -> None:
+    known = {*_options(typer.main.get_command(app)), "--help"}
+    known |= {"--nthreads", "--nworkers", "--resources"}  # Dask's
+    known |= {"--store"}
+    named = re.findall(r"`[^`\n]*?(--[a-z][a-z0-9-]+)", TEXTS[page])
+    assert set(named) <= known
+
+
+def test_the_toml_of_the_tour_is_a_spec() -> None:
+    (text,) = [code for language, code in blocks("docs/tour.md") if language == "toml"]
+    assert RunSpec.from_toml(text).model.norm == "batch"
+
+
+def test_the_toml_of_the_page_on_sweeps_is_a_sweep(tmp_path: Path) -> None:
+    (text,) = [code for language, code in blocks("docs/sweeps.md") if language == "toml"]
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    assert len(list(Plan.from_file(tmp_path / "mine.toml").specs())) == 4 * 3 * 2 * 3
+
+
+def test_the_toml_of_the_page_on_clusters_is_that_of_a_cluster(tmp_path: Path) -> None:
+    (text,) = [code for language, code in blocks("docs/howto/cluster.md") if language == "toml"]
+    (tmp_path / "cluster.toml").write_text(text, encoding="utf-8")
+    assert ClusterRequest.parse("slurm", tmp_path / "cluster.toml").workers == 128
+
+
+# ---- text -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_anchors_lead_somewhere(page: str) -> None:
+    tokens = website.parse(TEXTS[page])
+    for link in website.links(tokens):
+        target, _, anchor = website.target_of(link).partition("#")
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path = PurePosixPath(os.path.normpath(PurePosixPath(page).parent / target)) if target else PurePosixPath(page)
+        assert (ROOT / path).exists(), f"{page} links to {target}"
+        if anchor:
+            anchors = {heading.anchor for heading in website.headings(website.parse(TEXTS[str(path)]))}
+            assert anchor in anchors, f"{page} links to {target}#{anchor}"
+
+
+def test_the_map_lists_every_page() -> None:
+    links = website.links(website.parse(TEXTS["docs/README.md"]))
+    listed = {os.path.normpath(Path("docs") / website.target_of(link)) for link in links}
+    missing = {page for page in PAGES if page.startswith("docs/")} - listed - {"docs/README.md"}
+    assert not missing, f"add a line to docs/README.md for: {', '.join(sorted(missing))}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in GENERATED])
+def test_lines_are_not_too_long_to_read_in_an_editor(page: str) -> None:
+    prose = re.sub(r"^```.*?^```", "", TEXTS[page], flags=re.MULTILINE | re.DOTALL)
+    long = [line for line in prose.splitlines() if len(line) > 160 and not line.startswith(("|", "!", "$$"))]
+    assert not long
+
+
+def test_the_readme_has_three_screens() -> None:
+    lines = TEXTS["README.md"].splitlines()
+    assert len(lines) <= 125
+    assert {"make demo", "make test"} <= set(lines)
+
+
+# ---- the website ------------------------------------------------------------------------------------------------
+
+
+class _Links(HTMLParser):
+    """What a page of the site refers to, and the anchors that it has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors: set[str] = set()
+        self.formula = ""
+        self._in_formula = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.targets.append(value)
+            if name == "id" and value:
+                self.anchors.add(value)
+        self._in_formula |= tag == "math"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_formula &= tag != "math"
+
+    def handle_data(self, data: str) -> None:
+        self.formula += data if self._in_formula else ""
+
+
+def test_the_website_is_whole(tmp_path: Path) -> None:
+    """Its links lead somewhere, its formulas are formulas, and nothing is loaded from another machine."""
+    website.build(tmp_path)
+    parsed = {file: _Links(file.read_text(encoding="utf-8")) for file in tmp_path.rglob("*.html")}
+    assert tmp_path / "index.html" in parsed
+    assert tmp_path / "docs" / "howto" / "resume.html" in parsed
+    for file, page in parsed.items():
+        assert "\\" not in page.formula, f"{file.name} has TeX that was not understood"
+        for target in page.targets:
+            path, _, anchor = target.partition("#")
+            if re.match(r"https?:|mailto:", target):
+                continue
+            led = Path(os.path.normpath(file.parent / path)) if path else file
+            assert led.is_file(), f"{file.relative_to(tmp_path)} refers to {target}"
+            if anchor and led in parsed:
+                assert anchor in parsed[led].anchors, f"{file.relative_to(tmp_path)} refers to {target}"
+    mathematics = parsed[tmp_path / "docs" / "mathematics.html"]
+    assert "IPR" in mathematics.formula
+    for name in ("style.css", "search.js"):
+        assert "http" not in (tmp_path / name).read_text(encoding="utf-8")
