@@ -5,38 +5,27 @@ program understands. On the pages of `RUN`, the commands run too. A block whose 
 `# name.toml` is a file of that name.
 """
 
-import importlib.util
+import json
 import os
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 import typer
+from tests.generators import ROOT, script
 from tests.integration.processes import here
 
 from grokscope import Plan, RunSpec, Store
 from grokscope.cli import app
 from grokscope.cluster import ClusterRequest
 
-ROOT = Path(__file__).parents[2]
-
-
-def _website() -> Any:
-    spec = importlib.util.spec_from_file_location("website", ROOT / "docs" / "website" / "make.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-website = _website()
+website = script("docs/website/make.py")
 PAGES = [str(page) for page in website.pages()]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 RUN = [page for page in PAGES if page == "docs/tutorial.md" or page.startswith("docs/howto/")]
@@ -186,58 +175,22 @@ def test_lines_are_not_too_long_to_read_in_an_editor(page: str) -> None:
     assert not long
 
 
+def test_extras_that_are_named_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {name for text in TEXTS.values() for name in re.findall(r"grokscope\[([\w,]+)\]", text)}
+    assert {each for name in named for each in name.split(",")} <= extras.keys()
+
+
+def test_the_speed_in_the_readme_is_the_measured_one() -> None:
+    rows = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["rows"]
+    default, figure_3 = ([row["grokscope"] / row[other] for other in ("eager", "jax")] for row in rows[:2])
+    words = " ".join(TEXTS["README.md"].split())
+    assert f"{default[0]:.1f} times as many steps as a straightforward PyTorch loop" in words
+    assert f"and {default[1]:.1f} times as many as jitted JAX" in words
+    assert f"{figure_3[0]:.1f} and {figure_3[1]:.1f} times as many over the 17 data fractions" in words
+
+
 def test_the_readme_has_three_screens() -> None:
     lines = TEXTS["README.md"].splitlines()
     assert len(lines) <= 125
     assert {"make demo", "make test"} <= set(lines)
-
-
-# ---- the website ------------------------------------------------------------------------------------------------
-
-
-class _Links(HTMLParser):
-    """What a page of the site refers to, and the anchors that it has."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.anchors: set[str] = set()
-        self.formula = ""
-        self._in_formula = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in ("href", "src") and value:
-                self.targets.append(value)
-            if name == "id" and value:
-                self.anchors.add(value)
-        self._in_formula |= tag == "math"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_formula &= tag != "math"
-
-    def handle_data(self, data: str) -> None:
-        self.formula += data if self._in_formula else ""
-
-
-def test_the_website_is_whole(tmp_path: Path) -> None:
-    """Its links lead somewhere, its formulas are formulas, and nothing is loaded from another machine."""
-    website.build(tmp_path)
-    parsed = {file: _Links(file.read_text(encoding="utf-8")) for file in tmp_path.rglob("*.html")}
-    assert tmp_path / "index.html" in parsed
-    assert tmp_path / "docs" / "howto" / "resume.html" in parsed
-    for file, page in parsed.items():
-        assert "\\" not in page.formula, f"{file.name} has TeX that was not understood"
-        for target in page.targets:
-            path, _, anchor = target.partition("#")
-            if re.match(r"https?:|mailto:", target):
-                continue
-            led = Path(os.path.normpath(file.parent / path)) if path else file
-            assert led.is_file(), f"{file.relative_to(tmp_path)} refers to {target}"
-            if anchor and led in parsed:
-                assert anchor in parsed[led].anchors, f"{file.relative_to(tmp_path)} refers to {target}"
-    mathematics = parsed[tmp_path / "docs" / "mathematics.html"]
-    assert "IPR" in mathematics.formula
-    for name in ("style.css", "search.js"):
-        assert "http" not in (tmp_path / name).read_text(encoding="utf-8")
