@@ -15,6 +15,7 @@ from grokscope.measure.pruning.prefixes import evaluate_prefixes
 from grokscope.measure.spectra.spectrum import inverse_participation_ratio
 from grokscope.models.module import NetworkModule, logits_of, losses_per_example
 from grokscope.optimizers import AdamW
+from grokscope.randomness import dropout_scale
 from grokscope.tasks import modular_waves
 
 P, N = 13, 20
@@ -81,6 +82,16 @@ def test_equation_5_is_the_network_with_a_norm(norm: str) -> None:
         mean, variance = hidden.mean(axis=1, keepdims=True), hidden.var(axis=1, keepdims=True)
     expected = (gamma * (hidden - mean) / np.sqrt(variance + 1e-5) + beta) @ own["W"].T
     assert relative(logits_of(module(own | extra, norm=norm), pairs()).numpy(), expected) < EXACT
+
+
+def test_dropout_acts_inside_the_activation() -> None:
+    own, rng, r = weights(), np.random.default_rng(12), 0.3
+    d = (rng.uniform(size=(P**2, N)) >= r) / (1 - r)
+    m, n = pairs().T
+    expected = (d * (own["U"][:, m] + own["V"][:, n]).T) ** 2 @ own["W"].T
+    found = module(own, dropout=r)(torch.tensor(pairs()), [torch.tensor(d)]).detach().numpy()
+    assert relative(found, expected) < EXACT
+    assert 1 - 1 / dropout_scale(r) == pytest.approx(r, abs=2**-17)  # r is kept in 16 bits
 
 
 def test_training_and_corrupted_sets_are_nested_and_as_large_as_said() -> None:
