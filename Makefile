@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify sanitize bench dist test-dist smoke gallery notebooks lint types clean help
+.PHONY: demo test verify sanitize bench dist test-dist smoke gallery notebooks docs reference lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
@@ -15,6 +15,8 @@ help:
 	@echo "make test-dist install what make dist builds into empty environments, and train with it"
 	@echo "make smoke    look at this installation, and train a small network"
 	@echo "make notebooks execute docs/notebooks again, and keep what they show"
+	@echo "make docs     the documentation as a website, in build/site"
+	@echo "make reference  docs/api.md and docs/commands.md from the code"
 	@echo "make clean   remove the virtual environment and caches"
 
 demo: .venv/installed
@@ -74,6 +76,13 @@ gallery: .venv/installed-dev
 
 notebooks: .venv/installed-dev
 	$(BIN)/python docs/notebooks/execute.py
+
+docs: .venv/installed-dev
+	$(BIN)/python docs/website/make.py build/site
+
+# After a change of a docstring, a public name or an option.
+reference: .venv/installed-dev
+	$(BIN)/python docs/make_reference.py
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -1,61 +1,27 @@
-"""What the documents say can be run, runs."""
+"""What the page on your own code shows, runs. `test_pages.py` is about all other pages."""
 
 import re
-import shlex
 import subprocess
 import sys
-from contextlib import chdir
 from pathlib import Path
 
-import pytest
 from tests.integration.processes import grokscope, here
 
-from grokscope import RunSpec, Store
-from grokscope.sweeps.plan import Plan
+from grokscope import Store
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-FIGURES_PAGE = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
 EXTENDING_PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SWEEPS_PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
-TASKS_PAGE = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-AUDIT_PAGE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-THROUGH_PAGE = (ROOT / "docs" / "through-training.md").read_text(encoding="utf-8")
-EXPORTS_PAGE = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
-NETWORKS_PAGE = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
 
 
-def help_of(*command: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "grokscope", *command, "--help"],
-        env={"COLUMNS": "200", "PATH": ""}, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-
-
-def blocks(language: str, page: str = README) -> list[str]:
+def blocks(language: str, page: str = EXTENDING_PAGE) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        block
-        for page in (README, NETWORKS_PAGE, SWEEPS_PAGE, FIGURES_PAGE, TASKS_PAGE, AUDIT_PAGE, THROUGH_PAGE)
-        for block in blocks("python", page)
-    ],
-)
-def test_python_in_the_documents_runs(tmp_path: Path, code: str) -> None:
-    with chdir(tmp_path):  # in this process, where torch is loaded already
-        exec(compile(code, "the document", "exec"), {"__name__": "__main__"})
 
 
 def test_the_page_on_your_own_code_does_what_it_says(tmp_path: Path) -> None:
     """The file that it shows, the command, the spec and the program that use it."""
-    rules, program, network, optimiser, measurement, figure = blocks("python", EXTENDING_PAGE)
-    spec, sweep = blocks("toml", EXTENDING_PAGE)
-    command, sweeping = (line for block in blocks("sh", EXTENDING_PAGE) for line in block.splitlines())
+    rules, program, network, optimiser, measurement, figure = blocks("python")
+    spec, sweep = blocks("toml")
+    command, sweeping = (line for block in blocks("sh") for line in block.splitlines())
     (tmp_path / "my_rules.py").write_text(rules, encoding="utf-8")
     (tmp_path / "my.toml").write_text(spec, encoding="utf-8")
     (tmp_path / "gated.py").write_text(network, encoding="utf-8")
@@ -82,82 +48,3 @@ def test_the_page_on_your_own_code_does_what_it_says(tmp_path: Path) -> None:
     )
     assert finished.returncode == 0, finished.stderr
     assert "task.length" in finished.stdout
-
-
-def test_the_page_on_exports_does_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its programs one after the other, and its commands between them."""
-    names: dict[str, object] = {"__name__": "__main__"}
-    for language, block in re.findall(r"^```(python|sh)\n(.*?)^```", EXPORTS_PAGE, flags=re.MULTILINE | re.DOTALL):
-        if language == "python":
-            with chdir(tmp_path):
-                exec(compile(block, "docs/exports.md", "exec"), names)
-            continue
-        stored = Store(tmp_path / "grokscope-runs").all()[0].run_id
-        for line in block.splitlines():
-            command = shlex.split(line.replace("RUN", stored), comments=True)
-            if command[:2] == ["grokscope", "runs"]:
-                grokscope(*command[1:], cwd=tmp_path)
-            elif command[0] == "grokscope":
-                assert {part for part in command if part.startswith("--")} <= set(help_of(command[1]).split())
-    assert {"curve.csv", "mine.nc", "curves.parquet", "some.csv"} <= {path.name for path in tmp_path.iterdir()}
-    assert "('data_fraction', 'corruption', 'weight_decay', 'seed', 'step')" in capsys.readouterr().out
-
-
-def test_flags_named_in_the_exports_page_exist() -> None:
-    shown = help_of("runs", "export") + help_of("train") + help_of("sweep")
-    for flag in set(re.findall(r"(--[a-z][a-z-]+)", EXPORTS_PAGE)) - {"--logdir"}:
-        assert flag in shown
-
-
-def test_toml_in_the_readme_is_a_spec() -> None:
-    (text,) = blocks("toml")
-    assert RunSpec.from_toml(text).model.norm == "batch"
-
-
-def test_toml_in_the_sweeps_page_is_a_sweep(tmp_path: Path) -> None:
-    (text,) = blocks("toml", SWEEPS_PAGE)
-    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
-    assert len(list(Plan.from_file(tmp_path / "mine.toml").specs())) == 4 * 3 * 2 * 3
-
-
-def test_flags_named_in_the_sweeps_page_exist() -> None:
-    shown = help_of("sweep") + help_of("phase-diagram") + help_of("runs", "list")
-    for flag in set(re.findall(r"`(--[a-z][a-z-]+)", SWEEPS_PAGE)) - {"--spec"}:
-        assert flag in shown
-
-
-def test_flags_named_in_the_networks_page_exist() -> None:
-    shown = help_of("train") + help_of("sweep") + help_of("show")
-    for flag in set(re.findall(r"(--[a-z][a-z-]+)", NETWORKS_PAGE)):
-        assert flag in shown
-
-
-def test_flags_named_in_the_page_through_training_exist() -> None:
-    shown = help_of("train") + help_of("sweep") + help_of("animate")
-    for flag in set(re.findall(r"(--[a-z][a-z-]+)", THROUGH_PAGE)):
-        assert flag in shown
-
-
-def test_flags_named_in_the_tasks_page_exist() -> None:
-    shown = help_of("train") + help_of("download")
-    for flag in set(re.findall(r"(--[a-z][a-z-]+)", TASKS_PAGE)):
-        assert flag in shown
-
-
-def test_flags_named_in_the_figures_page_exist() -> None:
-    shown = help_of("figure") + help_of("claims")
-    for flag in set(re.findall(r"(--[a-z][a-z-]+)", FIGURES_PAGE)):
-        assert flag in shown
-
-
-def test_links_lead_somewhere() -> None:
-    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8")):
-            assert (document.parent / target).exists(), f"{document.name} links to {target}"
-
-
-def test_flags_named_in_the_readme_exist() -> None:
-    shown = help_of("train")
-    train = README.split("## Train one network")[1].split("## Train a phase diagram")[0]
-    for flag in set(re.findall(r"--[a-z][a-z-]+", train)) - {"--out"}:
-        assert flag in shown

@@ -60,6 +60,11 @@ class Commands(TyperGroup):
         return name, loaded(name) if name in COMMANDS else command, rest
 
 
+def all_commands() -> dict[str, Any]:
+    """Every command with its options, for references and tests."""
+    return {name: loaded(name) for name in COMMANDS}
+
+
 def loaded(name: str) -> Any:
     """A command with its options, as typer makes it of its function."""
     module = import_module(f"grokscope.cli.{MODULES.get(name, name.replace('-', '_'))}")
