@@ -147,11 +147,7 @@ def _text_of(inline: Token) -> str:
 
 
 def _slug(text: str) -> str:
-    """The anchor that GitHub gives a heading.
-
-    >>> _slug("Features, `waves` & IPR (Equation 3)")
-    'features-waves--ipr-equation-3'
-    """
+    """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
 
 

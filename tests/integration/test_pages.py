@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -160,8 +161,12 @@ def test_links_and_anchors_lead_somewhere(page: str) -> None:
         path = PurePosixPath(os.path.normpath(PurePosixPath(page).parent / target)) if target else PurePosixPath(page)
         assert (ROOT / path).exists(), f"{page} links to {target}"
         if anchor:
-            anchors = {heading.anchor for heading in website.headings(website.parse(TEXTS[str(path)]))}
-            assert anchor in anchors, f"{page} links to {target}#{anchor}"
+            assert anchor in _anchors(str(path)), f"{page} links to {target}#{anchor}"
+
+
+@cache
+def _anchors(page: str) -> set[str]:
+    return {heading.anchor for heading in website.headings(website.parse(TEXTS[page]))}
 
 
 def test_the_map_lists_every_page() -> None:

@@ -67,6 +67,13 @@ def test_it_is_whole(site: Path) -> None:
         assert "http" not in (site / name).read_text(encoding="utf-8")
 
 
+def test_headings_have_the_anchors_that_github_gives_them() -> None:
+    text = "# `grokscope runs list`\n\n## What it shows\n\n## What it shows\n\n## Loss, steps & (Equation 9)\n"
+    website = script("docs/website/make.py")
+    anchors = [heading.anchor for heading in website.headings(website.parse(text))]
+    assert anchors == ["grokscope-runs-list", "what-it-shows", "what-it-shows-1", "loss-steps--equation-9"]
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 def test_it_reads_in_a_browser_from_disk(site: Path) -> None:
     problems: list[str] = []
