@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from grokscope.sweeps.running import Running
 
 CONNECT_SECONDS = 10.0
+IMPORT_SECONDS = 60.0  # in which a scheduler has to say its versions: it imports grokscope for that
 LOOK_SECONDS = 1.0  # between two looks at who is there
 SCHEDULER_SECONDS = 5.0  # in which a scheduler has to say that; otherwise it is asked again
 PATIENT_SECONDS = 10.0  # that nobody comes before it is said that somebody is waited for
@@ -169,7 +170,7 @@ class DaskCluster:
         """Orders pass through the scheduler, which looks into them: it needs the same grokscope as workers do."""
         client, answer = self.client, object()
         try:
-            answer = within(CONNECT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
+            answer = within(IMPORT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
         except OSError as error:
             raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
         except Exception as error:
@@ -221,20 +222,24 @@ class DaskCluster:
 
     def _hear_nothing(self, place: "Started") -> None:
         """A scheduler may hang with its connection open. What workers have done meanwhile it does not pass on."""
-        now = time.monotonic()
+        now, wait = time.monotonic(), self.request.wait_seconds
         self.heard_since = now
-        wait = self.request.wait_seconds
-        if now - self._heard > wait:
+        if not self.connected:
+            return  # it does not hang, but is lost: the next look sees to it
+        waiting = f"The scheduler {place.address} does not answer: waiting for it, {wait:g} s at most."
+        if not self._say_once(waiting) and now - self._heard > wait:
             raise ClusterError(
                 f"the scheduler {place.address} has not answered for {now - self._heard:.0f} s, although the "
                 "connection is open; nothing is lost, and the same command goes on"
             )
-        self._say_once(f"The scheduler {place.address} does not answer: waiting for it, {wait:g} s at most.")
 
-    def _say_once(self, message: str) -> None:
-        if message not in self._said:
-            self._said.add(message)
-            note(message)
+    def _say_once(self, message: str) -> bool:
+        """Say what is waited for; False if that was said before."""
+        if message in self._said:
+            return False
+        self._said.add(message)
+        note(message)
+        return True
 
     def _reconnect(self, place: "Started") -> None:
         try:
