@@ -142,7 +142,8 @@ class DaskCluster:
 
         # A checkpoint is part of the order that goes on from it, and may be large.
         self._closing.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}))
-        self._closing.enter_context(_silenced("distributed"))
+        for logger in ("distributed", "tornado.application"):  # of what fails in Dask's event loop
+            self._closing.enter_context(_silenced(logger))
         place = self._closing.enter_context(started(self.request))
         try:
             self._make_client(place, CONNECT_SECONDS)
@@ -153,7 +154,6 @@ class DaskCluster:
                 f"cannot connect to the scheduler {place.address}: {in_one_line(str(error))}; certificates for tls:// "
                 "are named in the table [tls] of the --cluster-config, or in Dask's own configuration"
             ) from error
-        self._check_scheduler(place)
         self._started = place
 
     def _make_client(self, place: "Started", timeout: float) -> None:
@@ -164,6 +164,7 @@ class DaskCluster:
 
         # Dask's own timeout is for a scheduler that is not there: one that hangs it would wait for without an end.
         self.client = within(timeout + 1, connected, too_late=lambda client: client.close(timeout=2))
+        self._check_scheduler(place)
         self._alone = self._heard = self.heard_since = time.monotonic()
 
     def _check_scheduler(self, place: "Started") -> None:
@@ -171,8 +172,8 @@ class DaskCluster:
         client, answer = self.client, object()
         try:
             answer = within(IMPORT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
-        except OSError as error:
-            raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
+        except OSError:
+            raise
         except Exception as error:
             answer = error
         if reason := _why_not(answer):
@@ -245,13 +246,12 @@ class DaskCluster:
         try:
             self._make_client(place, SCHEDULER_SECONDS)
         except OSError as error:
+            self._drop_client()
             if time.monotonic() - self._lost > self.request.wait_seconds:
                 raise ClusterError(
                     f"the scheduler {place.address} went away and did not come back within "
                     f"{self.request.wait_seconds:g} s; nothing is lost, and the same command goes on"
                 ) from error
-        else:
-            self._check_scheduler(place)
 
     def _meet(self, threads: dict[str, int]) -> None:
         """Ask new workers who they are, take up those that have answered, and forget those that have gone."""
