@@ -19,8 +19,8 @@ from grokscope.sweeps import Running, run_all
 OLD = """
 from pathlib import Path
 from grokscope.cluster import remote
-remote.now = getattr(remote, "now", None) or remote.versions()  # Dask may run this twice
-remote.versions = lambda: remote.now | {{Path({file!r}).read_text(): "0.0.9"}}
+remote.true = getattr(remote, "true", None) or remote.versions()  # Dask runs this more than once
+remote.versions = lambda: remote.true | {{Path({file!r}).read_text(): "0.0.9"}}
 """
 NONE = """
 import sys

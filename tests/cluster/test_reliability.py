@@ -165,10 +165,10 @@ def test_a_scheduler_that_hangs_is_not_waited_for_for_ever(
 
     with (
         dask.cluster() as cluster,
-        pytest.raises(ClusterError, match=r"has not answered for \d s, although .* nothing is lost, and the same"),
+        pytest.raises(ClusterError, match=r"has not answered for \d+ s, although .* nothing is lost, and the same"),
     ):
         list(watched(longer, tmp_path / "store", Running(cluster=cluster), on_event))
-    assert capsys.readouterr().err.count(f"The scheduler {dask.address} does not answer: waiting for it") == 1
+    assert f"The scheduler {dask.address} does not answer: waiting for it, 1 s at most." in capsys.readouterr().err
     store = Store(tmp_path / "store")
     assert store.all()
     assert not store.leases()

@@ -113,7 +113,9 @@ def test_jobs_that_end_are_submitted_again(
     check_stored_once(specs, tmp_path / "store", serial)
 
 
-def test_a_queue_that_does_not_take_jobs_is_named(tiny: RunSpec, tmp_path: Path, slurm: Path) -> None:
+def test_a_queue_that_does_not_take_jobs_is_named(
+    tiny: RunSpec, tmp_path: Path, slurm: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "sbatch").write_text("#!/bin/sh\necho 'invalid partition specified' >&2\nexit 1\n")
     config = tmp_path / "cluster.toml"
     config.write_text('[slurm]\ncores = 1\nmemory = "1GB"\ninterface = "lo"\n')
@@ -123,6 +125,7 @@ def test_a_queue_that_does_not_take_jobs_is_named(tiny: RunSpec, tmp_path: Path,
     ):
         list(run_all([tiny], tmp_path / "store", Running(cluster=cluster)))
     assert not slurm.exists()
+    assert not caplog.records  # which would be on the terminal too
 
 
 # ---- SSH --------------------------------------------------------------------------------------------------------

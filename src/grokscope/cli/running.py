@@ -36,9 +36,9 @@ def running_from(
 
 def workers_in_words(running: Running) -> str:
     """Whom an estimate counts on."""
-    if running.cluster is None:
-        return f"{running.processes} workers"
-    return f"{running.processes} workers of the cluster, if each is as fast as this machine"
+    count = running.processes
+    workers = f"{count} worker{'' if count == 1 else 's'}"
+    return workers if running.cluster is None else f"{workers} of the cluster, if each is as fast as this machine"
 
 
 def _worker_count(text: str) -> int | None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from grokscope.sweeps.running import Running
 
 CONNECT_SECONDS = 10.0
+IMPORT_SECONDS = 60.0  # in which a scheduler has to say its versions: it imports grokscope for that
 LOOK_SECONDS = 1.0  # between two looks at who is there
 SCHEDULER_SECONDS = 5.0  # in which a scheduler has to say that; otherwise it is asked again
 PATIENT_SECONDS = 10.0  # that nobody comes before it is said that somebody is waited for
@@ -141,7 +142,8 @@ class DaskCluster:
 
         # A checkpoint is part of the order that goes on from it, and may be large.
         self._closing.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}))
-        self._closing.enter_context(_silenced("distributed"))
+        for logger in ("distributed", "tornado.application"):  # of what fails in Dask's event loop
+            self._closing.enter_context(_silenced(logger))
         place = self._closing.enter_context(started(self.request))
         try:
             self._make_client(place, CONNECT_SECONDS)
@@ -152,7 +154,6 @@ class DaskCluster:
                 f"cannot connect to the scheduler {place.address}: {in_one_line(str(error))}; certificates for tls:// "
                 "are named in the table [tls] of the --cluster-config, or in Dask's own configuration"
             ) from error
-        self._check_scheduler(place)
         self._started = place
 
     def _make_client(self, place: "Started", timeout: float) -> None:
@@ -163,15 +164,16 @@ class DaskCluster:
 
         # Dask's own timeout is for a scheduler that is not there: one that hangs it would wait for without an end.
         self.client = within(timeout + 1, connected, too_late=lambda client: client.close(timeout=2))
+        self._check_scheduler(place)
         self._alone = self._heard = self.heard_since = time.monotonic()
 
     def _check_scheduler(self, place: "Started") -> None:
         """Orders pass through the scheduler, which looks into them: it needs the same grokscope as workers do."""
         client, answer = self.client, object()
         try:
-            answer = within(CONNECT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
-        except OSError as error:
-            raise ClusterError(f"cannot reach the scheduler {place.address}: {_reason(error)}") from error
+            answer = within(IMPORT_SECONDS, lambda: client.run_on_scheduler(versions)), {}
+        except OSError:
+            raise
         except Exception as error:
             answer = error
         if reason := _why_not(answer):
@@ -221,32 +223,35 @@ class DaskCluster:
 
     def _hear_nothing(self, place: "Started") -> None:
         """A scheduler may hang with its connection open. What workers have done meanwhile it does not pass on."""
-        now = time.monotonic()
+        now, wait = time.monotonic(), self.request.wait_seconds
         self.heard_since = now
-        wait = self.request.wait_seconds
-        if now - self._heard > wait:
+        if not self.connected:
+            return  # it does not hang, but is lost: the next look sees to it
+        waiting = f"The scheduler {place.address} does not answer: waiting for it, {wait:g} s at most."
+        if not self._say_once(waiting) and now - self._heard > wait:
             raise ClusterError(
                 f"the scheduler {place.address} has not answered for {now - self._heard:.0f} s, although the "
                 "connection is open; nothing is lost, and the same command goes on"
             )
-        self._say_once(f"The scheduler {place.address} does not answer: waiting for it, {wait:g} s at most.")
 
-    def _say_once(self, message: str) -> None:
-        if message not in self._said:
-            self._said.add(message)
-            note(message)
+    def _say_once(self, message: str) -> bool:
+        """Say what is waited for; False if that was said before."""
+        if message in self._said:
+            return False
+        self._said.add(message)
+        note(message)
+        return True
 
     def _reconnect(self, place: "Started") -> None:
         try:
             self._make_client(place, SCHEDULER_SECONDS)
         except OSError as error:
+            self._drop_client()
             if time.monotonic() - self._lost > self.request.wait_seconds:
                 raise ClusterError(
                     f"the scheduler {place.address} went away and did not come back within "
                     f"{self.request.wait_seconds:g} s; nothing is lost, and the same command goes on"
                 ) from error
-        else:
-            self._check_scheduler(place)
 
     def _meet(self, threads: dict[str, int]) -> None:
         """Ask new workers who they are, take up those that have answered, and forget those that have gone."""
