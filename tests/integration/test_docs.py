@@ -10,6 +10,7 @@ import pytest
 from tests.integration.processes import grokscope, here
 
 from grokscope import RunSpec, Store
+from grokscope.result import analytic_result
 from grokscope.sweeps.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -87,13 +88,23 @@ def test_toml_in_the_readme_is_a_spec() -> None:
 
 
 def test_toml_in_the_sweeps_page_is_a_sweep(tmp_path: Path) -> None:
-    (text,) = blocks("toml", SWEEPS_PAGE)
-    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
-    assert len(list(Plan.from_file(tmp_path / "mine.toml").specs())) == 4 * 3 * 2 * 3
+    sizes = []
+    for text in blocks("toml", SWEEPS_PAGE):
+        (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+        sizes.append(len(list(Plan.from_file(tmp_path / "mine.toml").specs())))
+    assert sizes == [4 * 3 * 2 * 3, 3 * 5 * 2]
+
+
+def test_python_in_the_page_on_the_store_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks("python", (ROOT / "docs" / "store.md").read_text(encoding="utf-8"))
+    Store(tmp_path / "cluster-runs").save(analytic_result(modulus=23, width=400))
+    with chdir(tmp_path):
+        exec(compile(code, "the document", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.rstrip().endswith("('good',)"), "and nothing is the matter with the store"
 
 
 def test_flags_named_in_the_sweeps_page_exist() -> None:
-    shown = help_of("sweep") + help_of("phase-diagram") + help_of("runs", "list")
+    shown = help_of("sweep") + help_of("phase-diagram") + help_of("runs", "list") + help_of()
     for flag in set(re.findall(r"`(--[a-z][a-z-]+)", SWEEPS_PAGE)) - {"--spec"}:
         assert flag in shown
 
@@ -123,7 +134,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_flags_named_in_the_readme_exist() -> None:
-    shown = help_of("train")
+    shown = help_of("train") + help_of("runs", "tag")
     train = README.split("## Train one network")[1].split("## Train a phase diagram")[0]
     for flag in set(re.findall(r"--[a-z][a-z-]+", train)) - {"--out"}:
         assert flag in shown
