@@ -53,6 +53,7 @@ _VOLUMES = {"--quiet": Volume.QUIET, "-q": Volume.QUIET, "--verbose": Volume.VER
 
 def _without_volume(arguments: list[str]) -> list[str]:
     """All but --quiet and --verbose, which may stand anywhere before a "--", and are obeyed."""
+    set_volume(Volume.NORMAL)
     end = arguments.index("--") if "--" in arguments else len(arguments)
     for argument in arguments[:end]:
         if argument in _VOLUMES:
@@ -73,7 +74,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # an α is no reason to stop where the terminal has none
     warnings.formatwarning = lambda message, *_, **__: f"grokscope: {message}\n"
     try:
-        status = app(_without_volume(sys.argv[1:]), standalone_mode=False)
+        status = app(args=_without_volume(sys.argv[1:]), standalone_mode=False)
     except (SpecError, typer.TyperException) as error:
         _show_traceback()
         message = usage_message(error) if isinstance(error, typer.TyperException) else str(error)
