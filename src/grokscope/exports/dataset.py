@@ -116,6 +116,10 @@ class _Summary:
             trained.setdefault((run.spec.training.steps, run.spec.training.measure_every), run.spec.training)
             if run.status == "finished":
                 alike.setdefault(_network(fields), run.run_id)
+        differing = self.survey.differing()
+        for entry in self.runs.values():  # the others are the same everywhere, and there may be many runs
+            entry.fields = {path: entry.fields[path] for path in differing if path in entry.fields}
+        self._constants = self.survey.constants()
         steps = {step for training in trained.values() for step in training.measured_steps()}
         self.steps = np.array(sorted(steps), np.int64)
         self.neurons = max((_neuron_count(result) for result in store.load_all(alike.values())), default=0)
@@ -132,7 +136,8 @@ class _Summary:
 
     def each(self, run_ids: npt.NDArray[Any], path: str) -> npt.NDArray[Any]:
         """The value of a field in every cell."""
-        values = [run.fields.get(path) if (run := self.runs.get(run_id)) else None for run_id in run_ids.flat]
+        constant = self._constants.get(path)
+        values = [run.fields.get(path, constant) if (run := self.runs.get(run_id)) else None for run_id in run_ids.flat]
         return _coordinate(path, values).reshape(run_ids.shape)
 
     def numbers(self, run_ids: npt.NDArray[Any], value: Callable[["_Run"], float | None]) -> FloatArray:
@@ -174,11 +179,12 @@ class _Reader:
         return self._read[run_id].get(name, np.full(length, np.nan))
 
     def _arrays(self, result: RunResult) -> dict[str, FloatArray]:
-        arrays = {}
+        names = list(result.curve[0]) if result.curve else []
+        curve = np.full((len(names), len(self._steps)), np.nan)
         places = np.searchsorted(self._steps, [row.step for row in result.curve])
-        for name in result.curve[0] if result.curve else ():
-            arrays[name] = np.full(len(self._steps), np.nan)
-            arrays[name][places] = [row[name] for row in result.curve]
+        for column, name in zip(curve, names, strict=True):
+            column[places] = [row[name] for row in result.curve]
+        arrays: dict[str, FloatArray] = dict(zip(names, curve, strict=True))
         if result.neurons is not None:
             gini = result.neurons.gini.mean(axis=0, dtype=np.float64)
             for name, values in (("ipr", result.neurons.neuron_ipr), ("gini", gini)):

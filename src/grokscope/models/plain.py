@@ -26,11 +26,13 @@ class Square(nn.Module):
 
 
 def _activation(name: str) -> nn.Module:
-    return {"quadratic": Square, "relu": nn.ReLU, "gelu": nn.GELU}[name]()
+    modules: dict[str, type[nn.Module]] = {"quadratic": Square, "relu": nn.ReLU, "gelu": nn.GELU}
+    return modules[name]()
 
 
 def _norm(name: str, width: int) -> nn.Module:
-    return {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}[name](width)
+    modules: dict[str, type[nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+    return modules[name](width)
 
 
 _KEPT_AS = {"": "weight", "scale": "weight", "shift": "bias", "mean": "running_mean", "variance": "running_var"}
