@@ -66,16 +66,17 @@ def frame_steps(steps: Sequence[int], frames: int) -> list[int]:
     >>> frame_steps([1, 2, 3, 50, 100, 150], 5)
     [1, 2, 3, 50, 150]
     """
+    if frames >= len(steps):
+        return list(steps)
     known = np.asarray(steps)
-    chosen: list[int] = [int(known[-1])]
-    for count in range(2, 20 * frames):  # where steps lie far apart, several points fall on one
+    middles = np.sqrt(known[:-1] * known[1:].astype(np.float64))  # between neighbours, in the logarithm
+    chosen, count = [int(known[0]), int(known[-1])], frames
+    while True:  # where steps lie far apart several points fall on one, so that more points are needed
         points = np.geomspace(known[0], known[-1], count)
-        nearest = np.abs(np.log(known[None]) - np.log(points[:, None])).argmin(axis=1)
-        unique = np.unique(known[nearest]).tolist()
-        if len(unique) > frames:
-            break
-        chosen = max(chosen, unique, key=len)
-    return chosen
+        nearest = np.unique(np.searchsorted(middles, points))
+        if len(nearest) > frames:
+            return chosen
+        chosen, count = known[nearest].tolist(), count + 1 + count // 50
 
 
 def _chosen_weights(result: RunResult, frames: int) -> Mapping[int, Weights]:
