@@ -27,9 +27,9 @@ def check_cores() -> Iterator[Check]:
     if hasattr(os, "getloadavg"):
         load = os.getloadavg()[0]
         busy = load > 0.5 * there
-        advice = "sweeps are slower and their estimates too short while other programs run" if busy else None
+        slower = "sweeps are slower and their estimates too short while other programs run" if busy else None
         says = f"{load:.1f} programs wanted one of the {there} cores in the last minute"
-        yield Check("load", says, State.NOTE if busy else State.OK, advice, {"load": load})
+        yield Check("load", says, State.NOTE if busy else State.OK, slower, {"load": load})
 
 
 def check_memory() -> Iterator[Check]:
