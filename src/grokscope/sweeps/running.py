@@ -3,10 +3,12 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from grokscope.engines import resolve_engine
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.spec import RunSpec
+from grokscope.store import Store
 from grokscope.sweeps.executor import Cluster
 
 MOST_PER_CORE = 8  # processes; more of them only wait for each other, and for memory
@@ -68,6 +70,19 @@ def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
     device = running.device if running.cluster is None else "cpu"
     for spec in unlike.values():
         resolve_engine(running.engine_used, device, spec)
+
+
+def check_data(running: Running, specs: Iterable[RunSpec], store: Path) -> None:
+    """Refuse runs whose data is not here, before anything is made. Those that are in the store need none."""
+    if running.cluster is not None:  # what its workers have is not for this machine to say
+        return
+    for spec in specs:
+        if (reason := spec.task.why_no_data()) and not _has(store, spec.run_id):
+            raise GrokscopeError(reason)
+
+
+def _has(store: Path, run_id: str) -> bool:
+    return (store / "index.sqlite").exists() and Store(store, create=False).find(run_id) is not None
 
 
 def available_cores() -> int:
