@@ -125,7 +125,7 @@ def measured(X: Numbers, truth: Labels, cell: Row) -> Row:
         seconds = time.process_time() - started
     wrong = labels != truth
     found = {"auroc": auroc(scores, wrong), "precision": r_precision(scores, wrong), "seconds": seconds}
-    return cell | {name: round(float(value), 4) for name, value in found.items()}
+    return cell | {name: round(value, 4) for name, value in found.items() if value is not None}
 
 
 def wanted(data: list[tuple[str, Numbers, Labels]], seeds: int) -> Iterator[tuple[Numbers, Labels, Row]]:
@@ -137,22 +137,23 @@ def wanted(data: list[tuple[str, Numbers, Labels]], seeds: int) -> Iterator[tupl
 
 
 def markdown(rows: list[Row]) -> str:
-    """A table for each measure: a row for each kind of noise on each data, means over the seeds; the best is bold."""
-    return "\n\n".join(_table(rows, *each) for each in (("auroc", "AUROC"), ("precision", "Precision"))) + (
-        "\n\n" + _seconds(rows)
-    )
+    """Tables of means over the seeds that all methods have, and who is the best how often."""
+    seeds = _grouped(rows, "data", "noise", "fraction", "seed").values()
+    rows = [row for own in seeds if len(own) == len(METHODS) for row in own]
+    parts = [_table(rows, "auroc", "AUROC"), _table(rows, "precision", "Precision at the true number of wrong labels")]
+    return "\n\n".join([*parts, _seconds(rows), _summary(rows)])
 
 
 def _table(rows: list[Row], measure: str, title: str) -> str:
     lines = [
-        f"{title}: grokscope / cleanlab, logistic / cleanlab, forest",
+        f"{title}, {' / '.join(METHODS)}:",
         "",
         "| data | noise | " + " | ".join(f"{fraction:.0%} wrong" for fraction in FRACTIONS) + " | seeds |",
         "|---|---|" + "---|" * (len(FRACTIONS) + 1),
     ]
     for (data, noise), own in _grouped(rows, "data", "noise").items():
         found = [_grouped([row for row in own if row["fraction"] == fraction], "method") for fraction in FRACTIONS]
-        cells = [" / ".join(_bold_best([_mean(of, (name,), measure) for name in METHODS])) for of in found]
+        cells = [_cell([_mean(of, (name,), measure) for name in METHODS]) for of in found]
         counts = {len(of.get((name,), [])) for of in found for name in METHODS}
         lines.append(f"| {data} | {noise} | " + " | ".join(cells) + f" | {_span(counts)} |")
     return "\n".join(lines)
@@ -166,6 +167,21 @@ def _seconds(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def _summary(rows: list[Row]) -> str:
+    """Whose mean AUROC is the highest in how many cells, and by how much seeds differ."""
+    best: list[str] = []
+    deviations: list[float] = []
+    for own in _grouped(rows, "data", "noise", "fraction").values():
+        of = _grouped(own, "method")
+        best.append(max(METHODS, key=lambda name: _mean(of, (name,), "auroc")))
+        deviations += [float(np.std([row["auroc"] for row in found], ddof=1)) for found in of.values() if found[1:]]
+    words = ", ".join(f"{name} in {best.count(name)}" for name in METHODS)
+    text = f"Of {len(best)} mean AUROCs the highest is that of {words}."
+    if deviations:
+        text += f" From seed to seed they differ by {np.median(deviations):.3f} (the median standard deviation)."
+    return text
+
+
 def _grouped(rows: list[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -177,9 +193,11 @@ def _mean(groups: dict[tuple[Any, ...], list[Row]], key: tuple[Any, ...], measur
     return float(np.mean([row[measure] for row in groups[key]])) if key in groups else float("nan")
 
 
-def _bold_best(values: list[float]) -> list[str]:
-    texts = [f"{value:.3f}" for value in values]
-    return [f"**{text}**" if text == max(texts) else text for text in texts]
+def _cell(values: list[float]) -> str:
+    """The best is bold; what is not measured yet is a dash."""
+    texts = ["–" if np.isnan(value) else f"{value:.3f}" for value in values]
+    best = "" if "–" in texts else max(texts)
+    return " / ".join(f"**{text}**" if text == best else text for text in texts)
 
 
 def _span(counts: set[int]) -> str:

@@ -104,8 +104,9 @@ class LabelAuditor(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         return decays
 
     def _seed(self) -> int:
-        whole = isinstance(self.random_state, int | np.integer)
-        return int(self.random_state if whole else check_random_state(self.random_state).randint(2**31))
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
 
     def __sklearn_tags__(self) -> Tags:
         tags: Any = super().__sklearn_tags__()
