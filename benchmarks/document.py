@@ -31,12 +31,18 @@ def markdown_table(content: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Replace what stands between the marks."""
-    table = markdown_table(json.loads(RESULTS.read_text()))
-    text = DOCUMENT.read_text(encoding="utf-8")
+def replace_results(document: Path, text: str) -> None:
+    """Replace what stands between the marks of a page."""
     marked = re.compile(r"(<!-- results -->\n).*?(\n<!-- end of results -->)", re.DOTALL)
-    write_text(DOCUMENT, marked.sub(lambda match: match[1] + table + match[2], text))
+    page, count = marked.subn(lambda match: match[1] + text + match[2], document.read_text(encoding="utf-8"))
+    if count != 1:
+        raise SystemExit(f"{document} needs one place marked <!-- results --> and <!-- end of results -->")
+    write_text(document, page)
+
+
+def main() -> None:
+    """Put the table into the docs."""
+    replace_results(DOCUMENT, markdown_table(json.loads(RESULTS.read_text())))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting,
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import check_engines
+from grokscope.sweeps.running import check_data, check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 from grokscope.sweeps.tracking import track_directory, track_stored
@@ -108,6 +108,7 @@ def start_sweep(
 ) -> Sweep:
     """A sweep that is checked and written down, and has nothing done yet. Says if its name meant another one."""
     specs = specs_to_run(plan, running)
+    check_data(running, specs, _path(store))
     started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
     if started.record():
         note(
@@ -117,6 +118,10 @@ def start_sweep(
     if retry_failed:
         note(f"{started.store.forget_failures(plan.name)} failed runs will be tried again.")
     return started
+
+
+def _path(store: Store | str | Path) -> Path:
+    return store.path if isinstance(store, Store) else Path(store)
 
 
 def specs_to_run(plan: Plan, running: Running) -> list[RunSpec]:
@@ -200,6 +205,7 @@ def train(
     files, into `track_dir` or beside the store.
     """
     resolve_engine(engine, device, spec)
+    check_data(Running(), [spec], _path(store))
     opened = store if isinstance(store, Store) else Store(store)
     opened.make()
     tracked = track_directory(track, track_dir, opened.path)

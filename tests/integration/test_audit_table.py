@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,12 @@ from grokscope.cli import app
 from grokscope.errors import GrokscopeError
 
 
-def written(path: Path, rows: int = 120) -> set[int]:
+def written(path: Path, rows: int = 60) -> set[int]:
     """Two clouds; the rows, counted from 1, whose label is that of the other cloud."""
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=rows)
     numbers = 5 * truth[:, None] + rng.normal(size=(rows, 2))
-    wrong = set(rng.choice(rows, 12, replace=False).tolist())
+    wrong = set(rng.choice(rows, 6, replace=False).tolist())
     lines = [
         f"{x:.4f},{y:.4f},{'right' if label ^ (row in wrong) else 'left'}"
         for row, ((x, y), label) in enumerate(zip(numbers, truth, strict=True))
@@ -37,13 +38,23 @@ def test_a_table_and_a_page_of_the_worst(tmp_path: Path, monkeypatch: pytest.Mon
     with Path("grokscope-figures/data-audit.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["rank"] for row in rows[:3]] == ["1", "2", "3"]
-    assert {int(row["row"]) for row in rows[:12]} == wrong
-    assert all(row["suggested"] != row["label"] for row in rows[:12])
+    assert {int(row["row"]) for row in rows[:6]} == wrong
+    assert all(row["suggested"] != row["label"] for row in rows[:6])
     page = Path("grokscope-figures/data-audit.html").read_text()
     assert "Labels of data.csv that look wrong" in page
 
-    printed = CliRunner().invoke(app, ["audit", "--csv", "data.csv", "--label", "side", "--json", "--top", "12"])
-    assert {row["row"] for row in json.loads(printed.output)["ranking"]} == wrong
+    printed = CliRunner().invoke(app, ["audit", "--csv", "data.csv", "--label", "side", "--json", "--top", "6"])
+    assert {row["row"] for row in json.loads(printed.stdout)["ranking"]} == wrong
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "grokscope.labels.auditor", raising=False)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    written(Path("data.csv"))
+    result = CliRunner().invoke(app, ["audit", "--csv", "data.csv", "--label", "side"])
+    assert "pip install 'grokscope[audit]'" in str(result.exception)
 
 
 @pytest.mark.parametrize(

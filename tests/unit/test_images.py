@@ -5,6 +5,7 @@ import hashlib
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,6 +139,39 @@ def test_other_data_than_was_asked_for_is_refused(data: Path) -> None:
         gs.TaskSpec(kind="images").dataset()
     with pytest.raises(gs.SpecError, match=r"task\.data = 'mnist' is not allowed: must be a name"):
         gs.TaskSpec(kind="images", data="mnist")
+
+
+def damage(data: Path) -> None:
+    """Cut off the end of a file."""
+    path = data / NAMES[0]
+    path.write_bytes(path.read_bytes()[:-1])
+    read_images.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "start", [gs.train, lambda spec, store: gs.sweep({"task.corruption": [0]}, base=spec, store=store)]
+)
+def test_runs_on_damaged_data_are_refused_before_anything_is_written(start: Any, data: Path, tmp_path: Path) -> None:
+    spec = small(data)
+    damage(data)
+    with pytest.raises(gs.GrokscopeError, match="values by its header, and has only"):
+        start(spec, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_figure_of_damaged_images_is_refused_before_anything_is_written(data: Path, tmp_path: Path) -> None:
+    damage(data)
+    with pytest.raises(gs.GrokscopeError, match="values by its header, and has only"):
+        gs.figure("fig16", store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_finished_run_is_had_without_its_data(data: Path, tmp_path: Path) -> None:
+    spec = small(data, **{"training.steps": 2})
+    before = gs.train(spec, store=tmp_path / "store")
+    damage(data)
+    again = gs.train(spec, store=tmp_path / "store")
+    assert (again.run_id, again.final.test_accuracy) == (before.run_id, before.final.test_accuracy)
 
 
 def test_a_spec_of_images_needs_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Wrong labels in tables of one's own: the estimator, reading, and the page."""
 
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def test_scikit_learn_accepts_the_estimator(check: Any) -> None:
 
 
 def test_wrong_labels_are_found_and_right_ones_suggested() -> None:
-    X, y, wrong = clusters()
+    X, y, wrong = clusters(120)
     auditor = LabelAuditor(epochs=15).fit(X, y)
     assert (auditor.suspicious_ == wrong).mean() > 0.97
     assert auroc(auditor.scores_, wrong) > 0.97  # type: ignore[operator]
@@ -67,6 +68,36 @@ def test_the_scale_of_a_column_says_nothing() -> None:
     X, y, _ = clusters(60)
     plain, scaled = (LabelAuditor(**FAST).fit(numbers, y) for numbers in (X, X * [1e6, 1e-6, 1] + [0, 5, -1e3]))
     np.testing.assert_allclose(plain.scores_, scaled.scores_, rtol=1e-3, atol=1e-3)
+
+
+def test_a_state_may_be_a_generator_or_none() -> None:
+    X, y, _ = clusters(60)
+    first, again = (LabelAuditor(**FAST, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.scores_, again.scores_)
+    first, again = (LabelAuditor(**FAST, random_state=None).fit(X, y) for _ in range(2))
+    assert not np.array_equal(first.scores_, again.scores_)
+
+
+def test_every_training_is_counted() -> None:
+    X, y, _ = clusters(60)
+    seen: list[tuple[int, int]] = []
+    LabelAuditor(epochs=1, weight_decays=(1, 2, 2), folds=3).fit(X, y, on_training=lambda *step: seen.append(step))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # two weight decays on one part, then the other two parts
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"weight_decays": ()}, "name one or more"),
+        ({"weight_decays": (1, -1)}, "none below 0"),
+        ({"folds": 1}, "folds = 1 is not allowed: must be at least 2"),
+        ({"epochs": 0}, "epochs = 0 is not allowed: must be at least 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(parameters: dict[str, Any], message: str) -> None:
+    X, y, _ = clusters(60)
+    with pytest.raises(ValueError, match=message):
+        LabelAuditor(**FAST | parameters).fit(X, y)
 
 
 def test_it_is_the_end_of_a_pipeline() -> None:
@@ -139,9 +170,11 @@ def test_bad_tables_are_one_line(text: str, message: str, tmp_path: Path) -> Non
 def test_missing_and_binary_files(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="there is no file"):
         read_csv(tmp_path / "none.csv", "kind")
-    (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
-    with pytest.raises(TableError, match="cannot read"):
-        read_csv(tmp_path / "binary.csv", "kind")
+    (tmp_path / "latin.csv").write_bytes("größe,kind\n".encode("latin-1"))
+    with pytest.raises(TableError, match="not text in UTF-8"):
+        read_csv(tmp_path / "latin.csv", "kind")
+    with pytest.raises(TableError, match="it is a directory"):
+        read_csv(tmp_path, "kind")
 
 
 def test_arrays_are_read_and_checked(tmp_path: Path) -> None:
@@ -156,7 +189,11 @@ def test_arrays_are_read_and_checked(tmp_path: Path) -> None:
     np.save(paths[1], y)
     X[4, 1] = np.inf
     np.save(paths[0], X)
-    with pytest.raises(TableError, match="row 4 has NaN or infinity"):
+    with pytest.raises(TableError, match="row 5 has NaN or infinity"):
+        read_npy(*paths)
+    np.save(paths[0], np.ones((30, 2)))
+    np.save(paths[1], np.array([0.0, np.nan] * 15))
+    with pytest.raises(TableError, match=r"y\.npy: row 2 has no label"):
         read_npy(*paths)
     np.save(paths[0], np.array([{}] * 30), allow_pickle=True)
     with pytest.raises(TableError, match="cannot read"):  # nothing in a file is run
@@ -173,6 +210,12 @@ def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
     assert first.labels.tolist() == second.labels.tolist()
     (tmp_path / "data.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(TableError, match="cannot read"):
+        read_parquet(tmp_path / "data.parquet", "kind")
+
+
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(TableError, match="pip install pandas pyarrow"):
         read_parquet(tmp_path / "data.parquet", "kind")
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as TextTable
 
+from grokscope.cli.counting import counted
 from grokscope.cli.values import print_json
 from grokscope.errors import GrokscopeError
 from grokscope.labels.page import worst_labels_page
@@ -52,7 +53,8 @@ def audit_table(
     table = _read(kind, path, label, ignored)
     if not as_json:
         check_writable(paths)
-    found = auditor_of(random_state=seed).fit(table.numbers, table.labels)
+    with counted(f"Training on {path.name}") as (on_training,):
+        found = auditor_of(random_state=seed).fit(table.numbers, table.labels, on_training=on_training)
     ranked = ranking(table, found)
     if as_json:
         rows = [dict(zip(ranked, row, strict=True)) for row in zip(*ranked.values(), strict=True)]

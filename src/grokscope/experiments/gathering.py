@@ -27,7 +27,7 @@ from grokscope.sweeps import Running, run_all
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds, relative_cost
 from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import check_engines
+from grokscope.sweeps.running import check_data, check_engines
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 
@@ -68,7 +68,9 @@ def plan_work(
     needed = [(experiment.needs(scale), scale) for experiment, scale in drawn]
     needed += [(claim.needs(scale), scale) for claim, scale in checked]
     specs, plans = together(needed)
-    check_engines(running, [*specs, *(spec for plan in plans for spec in plan.specs())])
+    runs = [*specs, *(spec for plan in plans for spec in plan.specs())]
+    check_engines(running, runs)
+    check_data(running, runs, store)
     _say_what_is_reduced([*drawn, *checked])
     return Work(drawn, checked, tuple(specs), tuple(plans), amount, running, store)
 

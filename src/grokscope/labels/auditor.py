@@ -11,13 +11,14 @@ Inversion. How much is enough is chosen by accuracy on rows that were held out, 
 needs to know which labels are right. Each row is then judged by a network that was trained without it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -30,7 +31,8 @@ class LabelAuditor(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
     """Finds wrong labels.
 
     Parameters: `weight_decays` to choose from, `folds` of the data, of which one at a time is judged by a network that
-    was trained on the others, `epochs` of each training, and `random_state`, a whole number.
+    was trained on the others, `epochs` of each training, and `random_state`: a whole number, or as scikit-learn has it
+    a generator, or None for another result each time.
 
     After `fit`: `scores_` [n], by how much another label is more likely than the given one, as the logarithm of the
     ratio; `suspicious_` [n], where that is above 0; `suggested_` [n], the most likely label; `weight_decay_`, the
@@ -42,22 +44,40 @@ class LabelAuditor(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         weight_decays: Sequence[float] = (0.3, 1.0, 3.0, 10.0),
         folds: int = 5,
         epochs: int = 30,
-        random_state: int = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.weight_decays = weight_decays
         self.folds = folds
         self.epochs = epochs
         self.random_state = random_state
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Judge all labels of rows X [n, d]."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, *, on_training: Callable[[int, int], None] | None = None) -> Self:
+        """Judge all labels of rows X [n, d]. `on_training` is told how many networks are trained, and of how many."""
         rows, given = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=4)
         self.classes_, labels = np.unique(given, return_inverse=True)
         _check_classes(self.classes_, labels)
         check_classification_targets(given)
-        fold_of = self._folds(len(rows))
-        decays = [float(decay) for decay in self.weight_decays]
-        first = {decay: self._judged(rows, labels, fold_of == 0, decay) for decay in decays}
+        decays = self._checked_decays()
+        seed = self._seed()
+        fold_of = _folds(len(rows), self.folds, seed)
+        trained, networks = count(1), len(decays) + int(fold_of.max())
+
+        def judged(fold: int, decay: float) -> FloatArray:
+            left_out = fold_of == fold
+            said = log_probabilities(
+                rows[~left_out],
+                labels[~left_out],
+                rows[left_out],
+                classes=len(self.classes_),
+                weight_decay=decay,
+                epochs=self.epochs,
+                seed=seed,
+            )
+            if on_training is not None:
+                on_training(next(trained), networks)
+            return said
+
+        first = {decay: judged(0, decay) for decay in decays}
         held_out = labels[fold_of == 0]
         self.held_out_accuracy_ = {
             decay: float((said.argmax(axis=1) == held_out).mean()) for decay, said in first.items()
@@ -67,38 +87,39 @@ class LabelAuditor(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         said = np.empty((len(rows), len(self.classes_)))
         said[fold_of == 0] = first[self.weight_decay_]
         for fold in range(1, fold_of.max() + 1):
-            said[fold_of == fold] = self._judged(rows, labels, fold_of == fold, self.weight_decay_)
+            said[fold_of == fold] = judged(fold, self.weight_decay_)
         self.scores_ = _margins(said, labels)
         self.suspicious_ = self.scores_ > 0
         self.suggested_ = self.classes_[said.argmax(axis=1)]
         return self
 
-    def _folds(self, rows: int) -> Int64Array:
-        """In which part each row is [n]."""
-        if self.folds < 2:
-            raise ValueError(f"folds = {self.folds} is not allowed: must be at least 2")
-        order = permutation(self.random_state, Stream.SPLIT, 0, np.arange(rows))
-        parts = np.empty(rows, np.int64)
-        parts[order] = np.arange(rows) % min(self.folds, rows)
-        return parts
+    def _checked_decays(self) -> list[float]:
+        """The weight decays; here because scikit-learn checks parameters when they are used."""
+        for name, least in (("folds", 2), ("epochs", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} = {getattr(self, name)} is not allowed: must be at least {least}")
+        decays = list(dict.fromkeys(map(float, self.weight_decays)))
+        if not decays or min(decays) < 0:
+            raise ValueError(f"weight_decays = {self.weight_decays} is not allowed: name one or more, none below 0")
+        return decays
 
-    def _judged(
-        self, rows: FloatArray, labels: Int64Array, left_out: npt.NDArray[np.bool_], decay: float
-    ) -> FloatArray:
-        return log_probabilities(
-            rows[~left_out],
-            labels[~left_out],
-            rows[left_out],
-            classes=len(self.classes_),
-            weight_decay=decay,
-            epochs=self.epochs,
-            seed=self.random_state,
-        )
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
 
     def __sklearn_tags__(self) -> Tags:
         tags: Any = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _folds(rows: int, folds: int, seed: int) -> Int64Array:
+    """In which part each row is [n]."""
+    order = permutation(seed, Stream.SPLIT, 0, np.arange(rows))
+    parts = np.empty(rows, np.int64)
+    parts[order] = np.arange(rows) % min(folds, rows)
+    return parts
 
 
 def _check_classes(classes: npt.NDArray[Any], labels: Int64Array) -> None:

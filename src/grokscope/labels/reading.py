@@ -82,8 +82,11 @@ def read_npy(path: Path, labels: Path) -> LabelledTable:
         )
     flat = numbers.reshape(len(numbers), -1).astype(np.float64)
     if not np.isfinite(flat).all():
-        row = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0])
+        row = int(np.flatnonzero(~np.isfinite(flat).all(axis=1))[0]) + 1
         raise TableError(f"{path}: row {row} has NaN or infinity among its numbers; fill in or remove such rows")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        row = int(np.flatnonzero(~np.isfinite(given))[0]) + 1
+        raise TableError(f"{labels}: row {row} has no label; fill in or remove such rows")
     names = tuple(f"x{place}" for place in range(1, flat.shape[1] + 1))
     return _checked(LabelledTable(path, names, flat, given))
 
@@ -96,6 +99,10 @@ def _read(path: Path, read: Callable[[], Any]) -> Any:
         raise TableError(f"there is no file {str(path)!r}") from None
     except TableError:
         raise
+    except UnicodeDecodeError:
+        raise TableError(f"cannot read {path}: it is not text in UTF-8; save it as such") from None
+    except IsADirectoryError:
+        raise TableError(f"cannot read {path}: it is a directory") from None
     except (OSError, ValueError, csv.Error, EOFError) as error:  # what pyarrow raises is one of these
         raise TableError(f"cannot read {path}: {error}") from None
 

@@ -86,6 +86,19 @@ def check_engines(running: Running, specs: Iterable[RunSpec]) -> None:
         running.cluster.check({tuple(spec.code()): spec for spec in usable}.values())
 
 
+def check_data(running: Running, specs: Iterable[RunSpec], store: Path) -> None:
+    """Refuse runs whose data is not here, before anything is made. Those that are in the store need none."""
+    if running.cluster is not None:  # what its workers have is not for this machine to say
+        return
+    for spec in specs:
+        if (reason := spec.task.why_no_data()) and not _has(store, spec.run_id):
+            raise GrokscopeError(reason)
+
+
+def _has(store: Path, run_id: str) -> bool:
+    return (store / "index.sqlite").exists() and Store(store, create=False).find(run_id) is not None
+
+
 def available_cores() -> int:
     """Cores this process may use, which on a shared machine can be fewer than it has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

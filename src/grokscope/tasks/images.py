@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from grokscope.arrays import Int64Array
 from grokscope.errors import GrokscopeError
-from grokscope.images import MNIST, data_directory, read_images
+from grokscope.images import MNIST, ImageDataError, data_directory, read_images
 from grokscope.images.files import DataName, check_data_name
 from grokscope.randomness import Stream, permutation
 from grokscope.tasks.dataset import Examples
@@ -68,6 +68,14 @@ class ImageTask(Task):
     def named_by_pairs(self) -> bool:
         """There are no pairs."""
         return False
+
+    def why_no_data(self) -> str:
+        """Its files are missing, damaged or others."""
+        try:
+            read_images(data_directory().resolve(), self.data)
+        except ImageDataError as error:
+            return str(error)
+        return ""
 
     def examples(self) -> Examples:
         """The training images, then the test images, with pixels from 0 to 1."""

@@ -88,6 +88,10 @@ class Task(Complete, KindSection):
             f"there is no spectrum for {self.describe()}: the task has no waves, which waves() of its class would give"
         )
 
+    def why_no_data(self) -> str:
+        """Why its examples cannot be had on this machine, in words; nothing if they can."""
+        return ""
+
     def why_no_reference(self) -> str | None:
         """Why it has no split and labels of the authors', in words; None if it has."""
         return f"the authors' split and labels exist only for modular arithmetic, not for {self.describe()}"
