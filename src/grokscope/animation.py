@@ -12,10 +12,10 @@ import numpy as np
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.measure import Moment, Row, neuron_waves
 from grokscope.models import Weights
+from grokscope.notes import note
 from grokscope.outputs import check_writable, write_file
 from grokscope.result import RunResult
 from grokscope.sweeping import train_again
-from grokscope.sweeps.notes import note
 from grokscope.training import Stop
 
 if TYPE_CHECKING:

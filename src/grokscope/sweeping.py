@@ -20,13 +20,13 @@ from grokscope.cluster import cluster_at
 from grokscope.engines import resolve_engine
 from grokscope.errors import EngineError, GrokscopeError, SpecError, did_you_mean, quoted
 from grokscope.measure import Moment, Row
+from grokscope.notes import note
 from grokscope.result import RunResult
 from grokscope.snapshots import Snapshots, snapshots_from
 from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
-from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_data, check_engines
 from grokscope.sweeps.stopping import stop_on_request

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "grokscope"
 LEVELS = {
     "errors": 0,
     "arrays": 0,
+    "notes": 0,
     "compiled": 1,
     "documents": 1,
     "extension": 1,

@@ -67,6 +67,7 @@ def test_recorded_runs_stand_in_for_those_that_a_store_lacks(tmp_path: Path) -> 
     recorded = read_outcomes(tmp_path)
     assert sorted(recorded) == sorted(cells[place].run_id for place in (0, 1, 3, 5))
     store = Store(tmp_path / "store")
+    store.make()
     found = known_cells(store, plan, recorded)
     assert [cell.outcome for cell in found] == [
         "memorization",

@@ -16,7 +16,7 @@ from grokscope.cli.commands import Commands, help_without_command
 from grokscope.cli.hints import usage_message
 from grokscope.errors import FailedRunsError, GrokscopeError, SpecError, in_one_line
 from grokscope.extension import explained, place_in_own_code
-from grokscope.sweeps.notes import Volume, set_volume, volume
+from grokscope.notes import Volume, set_volume, volume
 
 app = typer.Typer(
     name="grokscope",

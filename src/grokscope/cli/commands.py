@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 COMMANDS = {
     "train": "Train one network, store the run and name its phase.",
     "show": "Draw a run: its curves, the IPR histogram of its neurons, and the scales of its norm if it has one.",
-    "runs": "List, show, export and delete stored runs.",
+    "runs": "List, show, tag, name, export and delete stored runs.",
     "store": "Check, repair and merge stores.",
     "sweep": "Train a whole diagram of networks, and go on where an earlier sweep stopped.",
     "sweeps": "Rename and delete sweeps of the store.",

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grokscope.cli.options import note
-from grokscope.sweeps.notes import shows_bars
+from grokscope.notes import shows_bars
 
 _LOG_LINES = 10  # without a terminal
 

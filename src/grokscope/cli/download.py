@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from grokscope.cli.options import note
 from grokscope.images import data_directory, read_images
-from grokscope.sweeps.notes import shows_bars
+from grokscope.notes import shows_bars
 
 
 def download(

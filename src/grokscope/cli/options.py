@@ -8,8 +8,8 @@ import typer
 
 from grokscope.cli.commands import help_without_command
 from grokscope.images import DATA_DIRECTORY
+from grokscope.notes import note
 from grokscope.store import DEFAULT_STORE, store_flag
-from grokscope.sweeps.notes import note
 
 SnapshotsOption = Annotated[
     str | None,

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, help_without_command, note
+from grokscope.notes import shows_bars
 from grokscope.store import Store, store_flag
 from grokscope.store.check import check_store
 from grokscope.store.merge import Merged, merge_into
-from grokscope.sweeps.notes import shows_bars
 
 _NAMED = 3  # runs that a line names
 

@@ -19,9 +19,9 @@ from grokscope.cluster.code import Traveller
 from grokscope.cluster.remote import introduce, versions
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
 from grokscope.errors import in_one_line
+from grokscope.notes import note
 from grokscope.spec import RunSpec
 from grokscope.sweeps.executor import Executor
-from grokscope.sweeps.notes import note
 
 if TYPE_CHECKING:
     from grokscope.cluster.start import Started

@@ -21,11 +21,11 @@ from grokscope.experiments.evidence import (
 )
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.scale import Amount, Scale
+from grokscope.notes import note
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps import Running, run_all
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds, relative_cost
-from grokscope.sweeps.notes import note
 from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import check_data, check_engines
 from grokscope.sweeps.stopping import stop_on_request

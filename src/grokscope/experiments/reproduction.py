@@ -22,10 +22,10 @@ from grokscope.experiments.experiment import ENDINGS, Drawing, Experiment
 from grokscope.experiments.gathering import Work, gather, open_if_there, plan_work
 from grokscope.experiments.scale import Amount, Scale
 from grokscope.experiments.verdicts import Findings, check_ledger_path
+from grokscope.notes import note
 from grokscope.outputs import check_writable
 from grokscope.store import DEFAULT_STORE, Store, store_flag
 from grokscope.sweeps import Running
-from grokscope.sweeps.notes import note
 
 DEFAULT_OUT = Path("grokscope-figures")
 

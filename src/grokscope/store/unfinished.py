@@ -40,17 +40,18 @@ class Unfinished(Runs):
         """
         if result.status != "stopped":
             super().save(result, weights=weights)
-        elif result.checkpoint is None:
+            return
+        if result.checkpoint is None:
             raise StoreError(
                 f"run {result.run_id} was stopped and has no checkpoint, so there is nothing to go on from"
             )
-        elif self.find(result.run_id):
+        self._make_if_new()
+        if self.find(result.run_id):
             raise StoreError(
                 f"run {result.run_id} was stopped at step {result.final.step}, and the store {self.path} has it whole: "
                 "nothing was saved"
             )
-        else:
-            self.save_checkpoint(result.run_id, result.checkpoint)
+        self.save_checkpoint(result.run_id, result.checkpoint)
 
     def lease(
         self, run_id: str, *, weights: bool = False, snapshots: Sequence[int] = (), again: bool = False

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from grokscope.measure import Row
+from grokscope.notes import note, shows_bars
 from grokscope.spec import RunSpec
 from grokscope.sweeps.messages import Expected, Failed, Finished, Measured, StillWaiting, Waiting
 from grokscope.sweeps.messages import Progress as Event
-from grokscope.sweeps.notes import note, shows_bars
 
 _LOG_LINES = 10  # per run, without a terminal
 _MANY = 8  # with more runs, only those under way have a bar, and a log has a line only when a run ends

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from grokscope.notes import Volume, note, shows_bars, volume
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome
@@ -22,7 +23,6 @@ from grokscope.sweeps.diagram import DIVERGED, diagram_axes
 from grokscope.sweeps.estimate import relative_cost
 from grokscope.sweeps.labels import said, short_field, short_value
 from grokscope.sweeps.messages import Expected, Failed, Finished, Progress, Started, StillWaiting, Waiting
-from grokscope.sweeps.notes import Volume, note, shows_bars, volume
 from grokscope.sweeps.plan import SEED, Plan
 
 FAILED, RUNNING, MISSING = "failed", "running", "missing"

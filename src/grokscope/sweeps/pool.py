@@ -22,6 +22,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from grokscope.errors import GrokscopeError, StoreError, in_one_line
+from grokscope.notes import note
 from grokscope.spec import RunSpec
 from grokscope.store import Store
 from grokscope.sweeps.executor import Assignment, Choose
@@ -38,7 +39,6 @@ from grokscope.sweeps.messages import (
     Unstarted,
     Waiting,
 )
-from grokscope.sweeps.notes import note
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.stopping import STOPPING
 from grokscope.sweeps.worker import Worker

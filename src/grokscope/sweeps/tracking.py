@@ -24,9 +24,9 @@ from typing import Any
 
 from grokscope.errors import GrokscopeError, did_you_mean, in_one_line, quoted
 from grokscope.measure import Row
+from grokscope.notes import note
 from grokscope.spec import RunSpec
 from grokscope.store import Store
-from grokscope.sweeps.notes import note
 
 TRACKERS = ("tensorboard",)
 FLUSH_SECONDS = 1.0  # between two times at which somebody who looks on sees news
