@@ -26,7 +26,7 @@ def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         task=gs.TaskSpec(modulus=7), model=gs.ModelSpec(width=8), training=gs.TrainingSpec(steps=12, measure_every=4)
     )
     store = directory / "grokscope-runs"
-    axes = {"task.corruption": [0, 0.3], "training.seed": [0, 1]}
+    axes: dict[str, list[float]] = {"task.corruption": [0, 0.3], "training.seed": [0, 1]}
     gs.sweep(axes, base=small, name="mine", store=store, workers=0, progress=False)
     gs.train(small.updated({"model.width": 4}), store=store, weights=True)
     return directory
@@ -204,3 +204,35 @@ def test_json_is_still_what_it_was(cwd: Path) -> None:
     assert json.loads(export(cwd, run_id).stdout)["run_id"] == run_id
     export(cwd, run_id, "--out", "run.json")
     assert json.loads((cwd / "run.json").read_text()) == json.loads(export(cwd, run_id).stdout)
+
+
+def test_runs_of_your_own_code_are_exported_without_it(tmp_path: Path) -> None:
+    """The files of the task and of the measurement are gone: nothing here needs them."""
+    examples = Path(__file__).parents[2] / "examples"
+    for name in ("sparse_parity.py", "effective_rank.py"):
+        (tmp_path / name).write_bytes((examples / name).read_bytes())
+    sweep = """
+[base.task]
+kind = "sparse_parity.py:SparseParity"
+[base.model]
+width = 8
+[base.training]
+steps = 12
+measurements = ["effective_rank.py:EffectiveRank"]
+[axes]
+"task.bits" = [5, 6]
+"""
+    (tmp_path / "own.toml").write_text(sweep)
+    grokscope("sweep", "own.toml", "--workers", "1", cwd=tmp_path)
+    for name in ("sparse_parity.py", "effective_rank.py"):
+        (tmp_path / name).unlink()
+    export(tmp_path, "--sweep", "own", "--out", "own.nc")
+    with xr.open_dataset(tmp_path / "own.nc") as data:
+        assert data["bits"].values.tolist() == [5, 6]
+        assert data["effective_rank"].dims == ("bits", "step")
+        assert float(data["effective_rank"].min()) >= 1
+        assert data.attrs["task.kind"].startswith("sparse_parity.py:SparseParity")
+    export(tmp_path, "--sweep", "own", "--out", "own.parquet")
+    table = pd.read_parquet(tmp_path / "own.parquet")
+    assert table["task.bits"].tolist() == [5, 6]
+    assert table["effective_rank"].notna().all()

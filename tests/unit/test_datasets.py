@@ -3,9 +3,10 @@
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,8 +41,8 @@ def known(trained: gs.RunResult, spec: gs.RunSpec, number: float) -> gs.RunResul
     curve = tuple(gs.Row({**row, "dead_neurons": 3, "corrupted_accuracy": math.nan}) for row in curve)
     assert trained.neurons is not None
     width = spec.model.neuron_count
-    ipr = np.tile(number + np.arange(width, dtype=np.float32) / 1024, (3, 1))
-    neurons = gs.NeuronSpectra(ipr, ipr / 2, np.zeros((3, width), np.int16))
+    ipr = np.tile(number + np.arange(width) / 1024, (3, 1))  # exact in float32
+    neurons = gs.NeuronSpectra(ipr.astype(np.float32), (ipr / 2).astype(np.float32), np.zeros((3, width), np.int16))
     return replace(trained, spec=spec, curve=curve, neurons=neurons, ipr_history=None)
 
 
@@ -61,7 +62,7 @@ def store(tmp_path: Path) -> Iterator[gs.Store]:
     store.close()
 
 
-GRID = {
+GRID: dict[str, list[float]] = {
     "task.data_fraction": [0.3, 0.5, 0.7],
     "task.corruption": [0, 0.2],
     "optimizer.weight_decay": [0, 5],
@@ -137,7 +138,12 @@ def test_everything_is_described_and_constants_are_attributes(swept: gs.Store) -
 def test_nothing_is_read_but_what_is_looked_at(swept: gs.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     load = gs.Store.load
-    monkeypatch.setattr(gs.Store, "load", lambda self, run_id: read.append(run_id) or load(self, run_id))
+
+    def noted(self: gs.Store, run_id: str) -> gs.RunResult:
+        read.append(run_id)
+        return load(self, run_id)
+
+    monkeypatch.setattr(gs.Store, "load", noted)
     view = gs.open(swept.path)
     assert len(view.runs) == 22
     assert "22 runs" in repr(view)
@@ -186,7 +192,7 @@ def test_netcdf_keeps_values_types_and_attributes(swept: gs.Store, tmp_path: Pat
     assert list(tmp_path.glob(".*")) == []
 
 
-ODD = {
+ODD: dict[str, Mapping[Any, Iterable[object]]] = {
     "texts": {"model.activation": ["quadratic", "relu"], "task.corruption": [0, 0.2]},
     "true and false, and nothing": {"training.batch_size": [None, 8], "optimizer.decay_embeddings": [True]},
     "two fields on one axis": {("model.width", "training.steps"): [(24, 30), (12, 50)]},
@@ -198,8 +204,10 @@ ODD = {
 
 
 @pytest.mark.parametrize("axes", ODD.values(), ids=ODD.keys())
-def test_odd_sweeps(store: gs.Store, trained: gs.RunResult, tmp_path: Path, axes: dict[object, object]) -> None:
-    plan = gs.Plan.over(axes, TINY, "odd")  # type: ignore[arg-type]
+def test_odd_sweeps(
+    store: gs.Store, trained: gs.RunResult, tmp_path: Path, axes: Mapping[Any, Iterable[object]]
+) -> None:
+    plan = gs.Plan.over(axes, TINY, "odd")
     filled(store, plan, trained)
     data = gs.open(store.path).sweep("odd").to_xarray()
     write_netcdf(tmp_path / "odd.nc", data)
@@ -212,8 +220,8 @@ def test_odd_sweeps(store: gs.Store, trained: gs.RunResult, tmp_path: Path, axes
 
 
 def test_the_coordinates_of_odd_sweeps(store: gs.Store, trained: gs.RunResult) -> None:
-    def coordinates(axes: dict[object, object]) -> xr.Dataset:
-        filled(store, gs.Plan.over(axes, TINY, "odd"), trained)  # type: ignore[arg-type]
+    def coordinates(axes: Mapping[Any, Iterable[object]]) -> xr.Dataset:
+        filled(store, gs.Plan.over(axes, TINY, "odd"), trained)
         return gs.open(store.path).sweep("odd").to_xarray()
 
     data = coordinates(ODD["texts"])
@@ -314,7 +322,7 @@ def test_the_table_of_neurons(swept: gs.Store) -> None:
 
 
 def test_the_sweeps_of_a_store(swept: gs.Store) -> None:
-    (row,) = gs.open(swept.path).sweeps.to_dict("records")
+    (row,) = gs.open(swept).sweeps.to_dict("records")
     assert (row["sweep"], row["cells"], row["done"]) == ("mine", 24, 22)
     assert row["fields"] == "task.data_fraction, task.corruption, optimizer.weight_decay, training.seed"
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def open_store(path: str | Path = DEFAULT_STORE) -> "StoreView":
+def open_store(store: Store | str | Path = DEFAULT_STORE) -> "StoreView":
     """Look at a store: `gs.open("grokscope-runs").runs`."""
-    return StoreView(Store(path, create=False))
+    return StoreView(Store(store.path if isinstance(store, Store) else store, create=False))
 
 
 class StoreView:

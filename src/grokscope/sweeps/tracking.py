@@ -70,6 +70,11 @@ class Tracker:
         self._directory = directory
         self._files: dict[str, _EventFile] = {}
 
+    @property
+    def works(self) -> bool:
+        """Whether nothing has gone wrong so far."""
+        return self._directory is not None
+
     def begin(self, spec: RunSpec, curve: Sequence[Row] = ()) -> None:
         """Begin the file of a run anew, with the rows that it has so far."""
         self._try(lambda directory: self._begin(directory, spec, curve))
@@ -206,7 +211,7 @@ def track_stored(store: Store, run_ids: Iterable[str], directory: Path | None) -
     stored = store.entries(list(dict.fromkeys(run_ids)))
     missing = [run.run_id for run in stored if not _is_newer(directory / run.run_id, run.finished_at)]
     tracker = Tracker(directory)
-    for result in store.load_all(missing):
+    for result in store.load_all(itertools.takewhile(lambda _: tracker.works, missing)):
         tracker.write(result.spec, result.curve, result.status)
 
 
