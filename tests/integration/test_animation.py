@@ -125,12 +125,15 @@ def test_bad_input_is_one_line(run: gs.RunResult, tmp_path: Path, arguments: tup
     assert done.stderr.count("\n") == 1
 
 
-def test_what_has_no_waves_is_refused(run: gs.RunResult, tmp_path: Path) -> None:
+def test_what_has_no_waves_is_refused(run: gs.RunResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = gs.RunSpec().updated(
         {"task.kind": "parity", "training.steps": 3, "model.width": 8, "task.bit_count": 6, "task.relevant_bits": 2}
     )
-    with pytest.raises(gs.GrokscopeError, match="wave"):
-        gs.animate(gs.run(spec, snapshots="all"), tmp_path / "grok.gif")
+    parity = gs.run(spec, snapshots="all")
+    for result in (parity, replace(parity, weights=None, weights_at={})):
+        with pytest.raises(gs.GrokscopeError, match="wave"):
+            gs.animate(result, tmp_path / "grok.gif")
+    assert "again" not in capsys.readouterr().err  # it was not trained for nothing
     diverged = gs.run(run.spec.updated({"optimizer.kind": "sgd", "optimizer.learning_rate": 1e6}))
     with pytest.raises(gs.GrokscopeError, match=r"diverged at step \d+"):
         gs.animate(diverged, tmp_path / "grok.gif")
