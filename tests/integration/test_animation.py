@@ -1,6 +1,7 @@
 """`grokscope animate` and `gs.animate`: films that can be opened, of what they say."""
 
 import os
+import signal
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.integration.processes import here
+from tests.integration.processes import here, start
 
 import grokscope as gs
 from grokscope.animation import frame_steps
@@ -138,6 +139,22 @@ def test_what_has_no_waves_is_refused(run: gs.RunResult, tmp_path: Path, capsys:
     with pytest.raises(gs.GrokscopeError, match=r"diverged at step \d+"):
         gs.animate(diverged, tmp_path / "grok.gif")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_film_leaves_nothing(run: gs.RunResult, tmp_path: Path) -> None:
+    """While it is trained again; the stored run pretends to be a long one."""
+    spec = run.spec.updated({"training.steps": 10_000_000, "training.measure_every": 10_000_000})
+    last = gs.Row({**run.final, "step": 10_000_000})
+    long = replace(run, spec=spec, curve=(*run.curve[:-1], last), weights_at={}, ipr_history=None)
+    gs.Store(tmp_path / "grokscope-runs").save(long)
+    process = start("animate", spec.run_id, "--out", "grok.gif", cwd=tmp_path)
+    assert process.stderr is not None
+    assert "trained again" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert [file.name for file in tmp_path.iterdir()] == ["grokscope-runs"]
 
 
 def test_an_mp4_without_ffmpeg_says_so(run: gs.RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
