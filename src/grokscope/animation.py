@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grokscope.engines import initial_state
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.measure import Moment, Row, neuron_waves
 from grokscope.models import Weights
@@ -86,11 +87,12 @@ def _chosen_weights(result: RunResult, frames: int) -> Mapping[int, Weights]:
         )
     kept = result.weights_at
     steps = frame_steps(list(kept) if len(kept) > 1 else [row.step for row in result.curve], frames)
-    if result.weights is not None:
-        neuron_waves(result.spec.model, result.weights, result.spec.task)  # says what has none, before it is trained
+    # What has no waves says so here, before anything is trained.
+    neuron_waves(result.spec.model, initial_state(result.spec).weights, result.spec.task)
     if len(kept) > 1:
         return {step: kept[step] for step in steps}
-    note(f"Run {result.run_id} has no snapshots, so it is trained again; `--snapshots all` in training keeps them.")
+    lacking = "one snapshot" if kept else "no snapshots"
+    note(f"Run {result.run_id} has {lacking}, so it is trained again; `train --snapshots all` keeps them.")
     again: dict[int, Weights] = {}
 
     def keep(row: Row, moment: Moment) -> None:

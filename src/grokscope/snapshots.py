@@ -53,6 +53,6 @@ def snapshot_bytes(spec: RunSpec, snapshots: Snapshots) -> int:
     """How much the snapshots of a run take, in memory and in the store.
 
     >>> snapshot_bytes(RunSpec(), 1), snapshot_bytes(RunSpec(), "all") // 10**6
-    (582000, 28)
+    (582000, 29)
     """
     return 4 * spec.model.parameter_count(spec.task) * len(snapshot_steps(spec.training, snapshots))

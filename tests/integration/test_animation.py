@@ -1,6 +1,7 @@
 """`grokscope animate` and `gs.animate`: films that can be opened, of what they say."""
 
 import os
+import signal
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tests.integration.processes import here
+from tests.integration.processes import here, start
 
 import grokscope as gs
 from grokscope.animation import frame_steps
@@ -125,16 +126,35 @@ def test_bad_input_is_one_line(run: gs.RunResult, tmp_path: Path, arguments: tup
     assert done.stderr.count("\n") == 1
 
 
-def test_what_has_no_waves_is_refused(run: gs.RunResult, tmp_path: Path) -> None:
+def test_what_has_no_waves_is_refused(run: gs.RunResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = gs.RunSpec().updated(
         {"task.kind": "parity", "training.steps": 3, "model.width": 8, "task.bit_count": 6, "task.relevant_bits": 2}
     )
-    with pytest.raises(gs.GrokscopeError, match="wave"):
-        gs.animate(gs.run(spec, snapshots="all"), tmp_path / "grok.gif")
+    parity = gs.run(spec, snapshots="all")
+    for result in (parity, replace(parity, weights=None, weights_at={})):
+        with pytest.raises(gs.GrokscopeError, match="wave"):
+            gs.animate(result, tmp_path / "grok.gif")
+    assert "again" not in capsys.readouterr().err  # it was not trained for nothing
     diverged = gs.run(run.spec.updated({"optimizer.kind": "sgd", "optimizer.learning_rate": 1e6}))
     with pytest.raises(gs.GrokscopeError, match=r"diverged at step \d+"):
         gs.animate(diverged, tmp_path / "grok.gif")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_film_leaves_nothing(run: gs.RunResult, tmp_path: Path) -> None:
+    """While it is trained again; the stored run pretends to be a long one."""
+    spec = run.spec.updated({"training.steps": 10_000_000, "training.measure_every": 10_000_000})
+    last = gs.Row({**run.final, "step": 10_000_000})
+    long = replace(run, spec=spec, curve=(*run.curve[:-1], last), weights_at={}, ipr_history=None)
+    gs.Store(tmp_path / "grokscope-runs").save(long)
+    process = start("animate", spec.run_id, "--out", "grok.gif", cwd=tmp_path)
+    assert process.stderr is not None
+    assert "trained again" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert [file.name for file in tmp_path.iterdir()] == ["grokscope-runs"]
 
 
 def test_an_mp4_without_ffmpeg_says_so(run: gs.RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

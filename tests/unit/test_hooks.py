@@ -45,6 +45,7 @@ def test_looking_changes_nothing(name: str) -> None:
     with torch.no_grad():
         assert torch.equal(seen["logits"], module(PAIRS))
     assert torch.equal(seen["inputs"], PAIRS)
+    assert torch.equal(module.activations(PAIRS.numpy()[::-1])["logits"], module.activations(PAIRS.flip(0))["logits"])
     assert not any(value.requires_grad for value in seen.values())
     assert all(len(value) == len(PAIRS) for value in seen.values())
 

@@ -38,6 +38,8 @@ def animate(
 
     grokscope animate 41630c --out grok.mp4 --frames 200 --fps 25 --size 1280x800
     """
+    if run.startswith("analytic"):
+        raise GrokscopeError("the analytic network was never trained, so there is no film of it; name a stored run")
     result = Store(store, create=False).load(run)
     path = out or Path("grokscope-figures") / f"{result.run_id}.gif"
     written = make_film(result, path, frames=frames, fps=fps, size=_pixels(size))

@@ -17,7 +17,7 @@ SnapshotsOption = Annotated[
         "--snapshots",
         metavar="all|N",
         help="Store the weights of measured steps too: of all, or of N, spread evenly over the curve. A snapshot takes "
-        "4 bytes for each weight: 582 KB at p = 97, N = 500, so 29 MB for the 49 measured steps of a default run.",
+        "4 bytes for each weight: 582 KB at p = 97, N = 500, so 29 MB for the 50 measured steps of a default run.",
         rich_help_panel="Running",
         show_default=False,
     ),

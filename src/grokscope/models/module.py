@@ -143,9 +143,10 @@ class NetworkModule(nn.Module):
         >>> {name: tuple(value.shape) for name, value in module.activations([[96, 4], [1, 2]]).items()}
         {'inputs': (2, 2), 'pre': (2, 500), 'post': (2, 500), 'logits': (2, 97)}
         """
+        given = inputs if isinstance(inputs, Tensor) else torch.tensor(np.ascontiguousarray(inputs))
         was_training, self._kept = self.training, {}
         try:
-            self.eval()(torch.as_tensor(inputs, device=next(self.parameters()).device))
+            self.eval()(given.to(next(self.parameters()).device))
             return self._kept
         finally:
             self.train(was_training)

@@ -54,6 +54,7 @@ class _Drawing:
     def __init__(self, figure: Figure, result: RunResult, waves: Sequence[NeuronWaves]) -> None:
         """Everything that is the same in all frames, at scales that have room for all of them."""
         self._figure, self._result, self._last = figure, result, waves[-1]
+        what = self._last.neurons.what
         grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1), height_ratios=(1, 1))
         self._curves = _accuracy_lines(figure.add_subplot(grid[0, 0]), result)
         self._neurons = _shown_neurons(self._last)
@@ -66,7 +67,7 @@ class _Drawing:
         )  # fmt: skip
         axes.grid(visible=False)
         axes.set(
-            title="Fourier power of the neurons", xlabel=self._last.waves.axis, ylabel="by strongest wave", yticks=[]
+            title=f"Fourier power of the {what}", xlabel=self._last.waves.axis, ylabel="by strongest wave", yticks=[]
         )
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes = figure.add_subplot(grid[1, 1])
@@ -77,7 +78,12 @@ class _Drawing:
         self._bars = axes.bar(
             places, np.zeros(_IPR_BINS), width=limit / _IPR_BINS, color=INPUT_COLOR, edgecolor=BAR_EDGE, linewidth=0.5
         )
-        axes.set(title="How periodic they are", xlabel="IPR of a neuron", xlim=(0, limit), ylim=(0, 1.05 * most))
+        axes.set(
+            title="How periodic they are",
+            xlabel=f"IPR of a {what.removesuffix('s')}",
+            xlim=(0, limit),
+            ylim=(0, 1.05 * most),
+        )
         axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         self._heading = figure.suptitle(f"{settings_line(result)}\n ", fontsize=9, fontweight="bold")
 
