@@ -15,7 +15,7 @@ from benchmarks.cpu_time import cpu_seconds
 from grokscope import RunSpec, make_dataset
 from grokscope.engines import SteppingEngine, initial_state, make_engine, make_stacked_engine
 
-RUNS, ROUNDS, STEPS = 8, 5, 3
+RUNS, ROUNDS, SECONDS = 4, 3, 0.2
 WORK: dict[str, dict[str, object]] = {
     "α = .5, quadratic, MSE": {},
     "mini-batch 64": {"training.batch_size": 64},
@@ -33,11 +33,14 @@ def milliseconds(spec: RunSpec) -> dict[str, float]:
     }
     engines["stacked"] = (make_stacked_engine(specs, datasets, states), RUNS)
     samples: dict[str, list[float]] = {name: [] for name in engines}
-    for engine, _ in engines.values():
+    steps = {}
+    for name, (engine, _) in engines.items():
         engine.advance(1)
+        steps[name] = max(1, round(SECONDS / cpu_seconds(lambda: engine.advance(1))))  # noqa: B023
     for _ in range(ROUNDS):
         for name, (engine, runs) in engines.items():
-            samples[name].append(1e3 * cpu_seconds(lambda: engine.advance(STEPS)) / STEPS / runs)  # noqa: B023
+            used = cpu_seconds(lambda: engine.advance(steps[name]))  # noqa: B023
+            samples[name].append(1e3 * used / steps[name] / runs)
     return {name: statistics.median(values) for name, values in samples.items()}
 
 

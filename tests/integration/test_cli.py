@@ -331,10 +331,6 @@ BAD_TRAINING = {
     "operands": (["--corrupted-operands", "1,x"], ["task.corrupted_operands = '1,x'", "list of whole numbers"]),
     "unknown engine": (["--engine", "warp"], ["engine = 'warp'", "auto, native, torch"]),
     "unknown device": (["--device", "abacus"], ["device = 'abacus'", "cpu"]),
-    "unsupported by the kernel": (
-        ["--engine", "native", "--task", "parity"],
-        ["engine = 'native'", "parity of 3 of 12 bits has other examples", "'torch' can"],
-    ),
     "too large for any memory": (["--width", "100000000000000"], ["model.width", "less than"]),
     "no spec": (["--spec", "nowhere.toml"], ["nowhere.toml"]),
     "misspelt key": (["--spec", "bad.toml"], ["bad.toml", "task.modulo", "did you mean 'modulus'?"]),
@@ -353,6 +349,14 @@ def test_bad_input_is_one_line_and_stores_nothing(tmp_path: Path, case: str) -> 
     for part in expected:
         assert part in finished.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
+
+
+def test_an_engine_that_cannot_names_one_that_can(tmp_path: Path) -> None:
+    refused = grokscope("train", "--task", "parity", "--engine", "native", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert len(refused.stderr.splitlines()) == 1
+    for part in ("engine = 'native'", "parity of 3 of 12 bits has other examples", "engine 'torch' can"):
+        assert part in refused.stderr
 
 
 @pytest.mark.parametrize(

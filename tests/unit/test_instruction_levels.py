@@ -40,7 +40,9 @@ class Wrong:
 
     def get(self, kind: str, name: str) -> Any:
         array = self.trainer.get(kind, name)
-        return array * np.float32(self.error) if self.wrong and name in ("W", "mlp_out1") else array
+        if self.wrong and name in ("W", "mlp_out1"):
+            array[0] = array[0] * self.error if np.isfinite(self.error) else self.error
+        return array
 
 
 def broken_kernel(error: float) -> Any:
