@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import subprocess
 import sys
 
@@ -83,3 +84,15 @@ def test_public_names_are_there() -> None:
 def test_names_that_are_not_there(name: str) -> None:
     with pytest.raises(AttributeError, match=f"module 'grokscope' has no attribute '{name}'"):
         getattr(grokscope, name)
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"), [("grokscope tra", "train"), ("grokscope train --weight-d", "--weight-decay")]
+)
+def test_shells_complete_commands_and_their_options(words: str, completed: str) -> None:
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_GROKSCOPE_COMPLETE": "complete_bash"}
+    script = "import sys; sys.argv = ['grokscope']; from grokscope.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | asked, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [completed]

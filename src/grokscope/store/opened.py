@@ -4,7 +4,7 @@ import os
 import sqlite3
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -81,6 +81,11 @@ class OpenStore:
         except (StoreError, sqlite3.Error):  # closed, or damaged, which is not for a repr to say
             return f"<Store {self.path}>"
         return f"<Store {self.path}: {runs:,} runs, {sweeps} sweeps>"
+
+    def __del__(self) -> None:
+        # From 3.13 on, Python warns of a connection that nobody closed. Another thread may not close it.
+        with suppress(AttributeError, sqlite3.Error):
+            self._index.close()
 
     def version(self) -> int:
         """A number that changes when another process, or another opening of the store, has changed the index."""
