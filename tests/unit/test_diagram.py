@@ -145,3 +145,12 @@ def test_wilson_intervals_have_known_values() -> None:
     assert wilson_interval(81, 263)[1:] == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert wilson_interval(0, 20)[1:] == pytest.approx((0, 0.1611), abs=5e-5)
     assert all(math.isnan(bound) for bound in wilson_interval(0, 0))
+
+
+def test_bounds_at_the_ends_are_exact() -> None:
+    for trials in range(1, 200):
+        assert wilson_interval(0, trials)[:2] == (0.0, 0.0), "not what rounding leaves of a zero"
+        assert wilson_interval(trials, trials)[::2] == (1.0, 1.0)
+        for successes in range(1, trials):
+            fraction, low, high = wilson_interval(successes, trials)
+            assert 0 < low < fraction < high < 1

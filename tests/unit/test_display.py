@@ -103,7 +103,7 @@ def test_where_colours_are_few_phases_are_letters(terminal: dict[str, str], monk
         monkeypatch.delenv(name, raising=False)
     for name, value in {"TERM": "xterm-256color", "FORCE_COLOR": "1", **terminal}.items():
         monkeypatch.setenv(name, value)
-    if "NO_COLOR" in terminal or terminal.get("TERM") == "dumb":
+    if terminal.get("TERM") == "dumb":
         monkeypatch.delenv("FORCE_COLOR")
     plan = gs.Plan.over({"task.data_fraction": [0.1 * k for k in range(1, 9)], "task.corruption": [0, 0.3]})
     sweep = SweepDisplay(plan, list(plan.specs()), [])

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 import grokscope as gs
 from grokscope.store.check import Kind, check_store
+from grokscope.store.index import open_index
 from grokscope.store.merge import merge_into
 from grokscope.store.remarks import Remarks, checked_tag
+from grokscope.store.schema import REMARKS_SEAL
 
 WORDS = st.text("abcxyz0189_", min_size=1, max_size=5)
 REMARKS = st.builds(
@@ -157,6 +159,25 @@ def test_a_changed_entry_is_left_out_and_mended(store: gs.Store, results: list[g
     (finding,) = check_store(store.path, repair=True)
     assert (finding.kind, finding.repair) == (Kind.REMARKS, "entered again from their file")
     assert store.resolve(run_id).tags == ("good",)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "tags"), [("../../outside", '["a"]'), (None, "no json"), (None, '{"a": 1}'), (None, "3")]
+)
+def test_forged_entries_are_damaged_and_lead_nowhere(
+    store: gs.Store, results: list[gs.RunResult], run_id: str | None, tags: str
+) -> None:
+    index = open_index(store.path, create=False)
+    forged = run_id or results[0].run_id
+    index.execute("INSERT INTO remarks VALUES (?, NULL, ?, '', '')", (forged, tags))
+    index.execute(f"UPDATE remarks SET seal = {REMARKS_SEAL}")
+    index.close()
+    with pytest.warns(match="left out: tags, name or note of run"):
+        assert store.remarks() == {}
+    (finding,) = check_store(store.path, repair=True)
+    assert (finding.kind, finding.repair) == (Kind.REMARKS, "removed")
+    assert len(store.runs()) == 3
+    assert not list(store.path.parent.rglob("outside*"))
 
 
 def test_a_store_without_them_is_brought_up_to_date(store: gs.Store, results: list[gs.RunResult]) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from grokscope.cli.gathering import (
     DryRunOption,
@@ -37,6 +39,8 @@ from grokscope.experiments.gathering import plan_work
 from grokscope.experiments.reproduction import check_claims
 from grokscope.experiments.scale import Amount
 from grokscope.experiments.verdicts import Findings, check_ledger_path
+
+_WIDE = 100  # columns of a terminal that has room for a table
 
 
 def claims(
@@ -107,9 +111,24 @@ def claims(
 
 
 def print_findings(findings: Findings) -> None:
-    """A table, then the number of claims with each verdict."""
-    Console().print(_table(findings))
+    """A table, or a list where that would be cramped, then the number of claims with each verdict."""
+    console = Console()
+    if console.width >= _WIDE:
+        console.print(_table(findings))
+    else:
+        for finding in findings:
+            console.print(_entry(finding), highlight=False)
     typer.echo(", ".join(f"{count} {verdict}" for verdict, count in findings.counts.items() if count))
+
+
+def _entry(finding: Finding) -> Group:
+    """One claim: its name and verdict, and below them what it says, where, and what was measured."""
+    color, claim = _VERDICT_COLORS[finding.verdict], finding.claim
+    words = [claim.statement, f"Paper: {claim.paper}", *(f"Measured: {each.text}" for each in finding.measured)]
+    return Group(
+        Text.assemble((claim.id, "bold"), ": ", (str(finding.verdict), color)),
+        *(Padding(Text(each), (0, 0, 0, 2)) for each in words),
+    )
 
 
 def _table(findings: Sequence[Finding]) -> Table:

@@ -246,7 +246,7 @@ class _Checkup:
                 yield Finding(Kind.COPY, run_id, "the index has them, but no sound file", done)
 
     def _remarks_files(self) -> Iterator[tuple[str, Remarks]]:
-        for file in sorted((self._path / "remarks").glob("*.json")):
+        for file in sorted((self._path / "remarks").glob(f"{'[0-9a-f]' * 16}.json")):
             try:
                 yield file.stem, remarks_from(document_from("remarks", read_inside(self._path, file)), file.stem)
             except (OSError, Damaged):

@@ -136,7 +136,7 @@ def run_of_row(row: tuple[Any, ...]) -> StoredRun:
     if not remarks or remarks == DAMAGED_REMARKS:
         return run
     name, tags, note = json.loads(remarks)
-    return replace(run, name=name, tags=tuple(tags), note=note)
+    return replace(run, name=name, tags=tuple(map(str, tags)), note=note)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from grokscope.store.files import write_atomically
 from grokscope.store.opened import as_store_error
 from grokscope.store.records import StoredRun
 from grokscope.store.runs import Runs
-from grokscope.store.schema import REMARKS_SEAL
+from grokscope.store.schema import REMARKS_SEAL, SOUND_REMARKS
 
 _WORD = re.compile(r"\w[\w.:/+-]*")
 _MOST_LETTERS = 60  # of a tag or a name
@@ -137,12 +137,12 @@ class RemarkedRuns(Runs):
         """The remarks, and the runs whose remarks have an entry in the index that has been changed."""
         with self._reading():
             rows = self._index.execute(
-                f"SELECT run_id, name, tags, note, seal IS {REMARKS_SEAL} FROM remarks ORDER BY run_id"
+                f"SELECT run_id, name, tags, note, {SOUND_REMARKS} FROM remarks ORDER BY run_id"
             ).fetchall()
         found, damaged = {}, []
         for run_id, name, tags, note, sound in rows:
             if sound:
-                found[run_id] = Remarks(name, tuple(json.loads(tags)), note)
+                found[run_id] = Remarks(name, tuple(map(str, json.loads(tags))), note)
             else:
                 damaged.append(str(run_id))
         return found, damaged
@@ -164,9 +164,9 @@ class RemarkedRuns(Runs):
         return as_store_error(f"cannot write the tags, name or note of run {run_id} to the store {self.path}")
 
     def _remarks_of(self, run_id: str) -> Remarks:
-        query = f"SELECT name, tags, note FROM remarks WHERE run_id = ? AND seal IS {REMARKS_SEAL}"
+        query = f"SELECT name, tags, note FROM remarks WHERE run_id = ? AND {SOUND_REMARKS}"
         row = self._index.execute(query, (run_id,)).fetchone()
-        return Remarks(row[0], tuple(json.loads(row[1])), row[2]) if row else Remarks()
+        return Remarks(row[0], tuple(map(str, json.loads(row[1]))), row[2]) if row else Remarks()
 
     def _say(self, run_id: str, remarks: Remarks) -> None:
         """Inside a transaction, so that nobody else changes them meanwhile: the file first, then the index."""

@@ -15,7 +15,7 @@ from grokscope.store.contents import Content, Damaged, Packed, pack_run, run_fro
 from grokscope.store.files import read_head_inside, read_inside, write_atomically
 from grokscope.store.opened import OpenStore, as_store_error, now, store_flag
 from grokscope.store.records import DAMAGED_REMARKS, RECORD, StoredRun, record_of, result_of, run_of_row
-from grokscope.store.schema import OUTCOME_SEAL, REMARKS_SEAL, ROW_SEAL
+from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL, SOUND_REMARKS
 from grokscope.store.where import (
     SOUND_SPEC,
     SPEC,
@@ -29,7 +29,7 @@ from grokscope.store.where import (
 
 SOUND = f"(outcome_seal IS {OUTCOME_SEAL} AND row_seal IS {ROW_SEAL})"
 _REMARKS = (
-    f"(SELECT iif(remarks.seal IS {REMARKS_SEAL}, json_array(remarks.name, json(remarks.tags), remarks.note), "
+    f"(SELECT iif({SOUND_REMARKS}, json_array(remarks.name, json(remarks.tags), remarks.note), "
     f"'{DAMAGED_REMARKS}') FROM remarks WHERE remarks.run_id = runs.run_id)"
 )
 _COLUMNS = f"{', '.join(RECORD)}, file, checksum, {_REMARKS}, {SOUND}"
@@ -355,7 +355,7 @@ class Runs(OpenStore):
     def _ids_called(self, name: str) -> list[str]:
         with self._reading():
             rows = self._index.execute(
-                f"SELECT run_id FROM remarks JOIN runs USING (run_id) WHERE name = ? AND seal IS {REMARKS_SEAL}",
+                f"SELECT run_id FROM remarks JOIN runs USING (run_id) WHERE name = ? AND {SOUND_REMARKS}",
                 (name,),
             )
             return [run_id for (run_id,) in rows]

@@ -101,6 +101,11 @@ REMARKS_SEAL = (
     "seal(CAST(remarks.run_id AS BLOB), CAST(remarks.name AS BLOB), CAST(remarks.tags AS BLOB), "
     "CAST(remarks.note AS BLOB))"
 )
+# A seal can be forged, so what would be read as JSON or made a file's name is looked at too.
+SOUND_REMARKS = (
+    f"(remarks.seal IS {REMARKS_SEAL} AND iif(json_valid(remarks.tags), json_type(remarks.tags), '') = 'array' "
+    f"AND remarks.run_id GLOB '{'[0-9a-f]' * 16}')"
+)
 _FORMAT_4 = """
 CREATE TABLE remarks (
   run_id TEXT PRIMARY KEY,
