@@ -119,6 +119,10 @@ def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.Mon
         ("tls://a:1", "[tls]\nca = 'x'", "", r"\[tls\] needs the files ca, cert, key"),
         ("tls://a:1", "[tls]\nca = 'x'\ncert = 'x'\nkey = 'x'", "", "names x, which is no file"),
         ("tcp://a:1", "[tls]\nca = 'FILE'\ncert = 'FILE'\nkey = 'FILE'", "", "are for tls:// addresses"),
+        ("local:1", "[tls]\nca = 'FILE'\ncert = 'FILE'\nkey = 'FILE'", "", "not for local:1, which makes its own"),
+        ("ssh", "[ssh]\nremote_pyton = 'x'", "a", "unknown key remote_pyton in .*did you mean 'remote_python'"),
+        ("ssh", "[ssh]\nconnect_options = 'x'", "a", "connect_options in .* must be a table"),
+        ("ssh", "[ssh.worker_options]\nn_workers = 0", "a", "n_workers = 0 in .* must be at least 1"),
         ("local:1", "=", "", "not valid TOML"),
     ],
 )
