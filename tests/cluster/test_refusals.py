@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.dask_processes import DaskProcesses, free_port
-from tests.integration.processes import grokscope
 
 from grokscope import ClusterError, GrokscopeError, RunSpec, SpecError, sweep
 from grokscope.cluster import ClusterRequest, DaskCluster, cluster_at
@@ -120,6 +119,10 @@ def test_without_the_extra_the_flag_says_what_to_install(monkeypatch: pytest.Mon
         ("tls://a:1", "[tls]\nca = 'x'", "", r"\[tls\] needs the files ca, cert, key"),
         ("tls://a:1", "[tls]\nca = 'x'\ncert = 'x'\nkey = 'x'", "", "names x, which is no file"),
         ("tcp://a:1", "[tls]\nca = 'FILE'\ncert = 'FILE'\nkey = 'FILE'", "", "are for tls:// addresses"),
+        ("local:1", "[tls]\nca = 'FILE'\ncert = 'FILE'\nkey = 'FILE'", "", "not for local:1, which makes its own"),
+        ("ssh", "[ssh]\nremote_pyton = 'x'", "a", "unknown key remote_pyton in .*did you mean 'remote_python'"),
+        ("ssh", "[ssh]\nconnect_options = 'x'", "a", "connect_options in .* must be a table"),
+        ("ssh", "[ssh.worker_options]\nn_workers = 0", "a", "n_workers = 0 in .* must be at least 1"),
         ("local:1", "=", "", "not valid TOML"),
     ],
 )
@@ -140,9 +143,7 @@ def test_what_goes_with_a_cluster_is_refused_without(tmp_path: Path) -> None:
         sweep("fig3a", grid="1x1", cluster="local:1", workers=2, store=tmp_path)
 
 
-def test_nothing_of_dask_is_loaded_before_it_is_needed(tmp_path: Path) -> None:
-    said = grokscope("sweep", "fig3a", "--grid", "1x1", "--dry-run", "--cluster", "local:3", cwd=tmp_path).stdout
-    assert "3 workers of the cluster, if each is as fast as this machine" in said
+def test_nothing_of_dask_is_loaded_before_it_is_needed() -> None:
     code = "import sys, grokscope, grokscope.cli; print([name for name in sys.modules if name[:4] in ('dask', 'dist')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -125,6 +125,7 @@ def test_workers_with_a_gpu_take_stacks_and_the_others_single_runs(
         assert run.final["test_loss"] == pytest.approx(alone.final["test_loss"], rel=1e-3)
 
 
+@pytest.mark.verify
 def test_all_that_a_gpu_had_can_be_done_without_it(
     scheduler: DaskProcesses, longer: list[RunSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,4 +169,4 @@ def test_a_device_that_is_not_there(tiny: RunSpec, tmp_path: Path) -> None:
 def test_a_dry_run_measures_a_stack(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(SWEEP.format(steps=30))
     planned = grokscope("sweep", "mine.toml", "--engine", "stacked", "--dry-run", cwd=tmp_path)
-    assert "with 1 workers" in planned.stdout
+    assert "with 1 worker" in planned.stdout
