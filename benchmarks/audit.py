@@ -227,9 +227,13 @@ def main() -> None:
     ]
     with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
         waiting = [pool.submit(measured, *cell) for cell in cells]
-        for cell in track(as_completed(waiting), description="Cells", total=len(waiting)):
-            rows.append(cell.result())
-            write_text(RESULTS, json.dumps(sorted(rows, key=_place), indent=0) + "\n")
+        try:
+            for cell in track(as_completed(waiting), description="Cells", total=len(waiting)):
+                rows.append(cell.result())
+                write_text(RESULTS, json.dumps(sorted(rows, key=_place), indent=0) + "\n")
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
     replace_results(DOCUMENT, markdown(rows))
 
 

@@ -3,7 +3,8 @@
 That program is nn.Sequential, a DataLoader over a TensorDataset and torch's AdamW. The network, the batch size and the
 loss are those of Figure 16. Grokscope trains a run with one thread; the other program is timed with one thread and with
 two. The programs take turns, so that what else the machine does slows down all of them, and ratios are medians over the
-rounds. Images are random, since how long it takes depends on the shapes only. Writes benchmarks/mnist.json.
+rounds. Two threads need an idle machine all the same: they spin while they wait for each other. Images are random,
+since how long it takes depends on the shapes only. Writes benchmarks/mnist.json.
 """
 
 import argparse
