@@ -310,6 +310,15 @@ def test_a_store_that_others_make_meanwhile_can_be_read(tmp_path: Path, result: 
     assert [run.run_id for run in early.runs()] == [result.run_id]
 
 
+def test_a_store_that_is_being_made_can_be_opened(tmp_path: Path, result: gs.RunResult) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "index.sqlite").touch()  # as SQLite leaves it for a moment
+    store = gs.Store(tmp_path)
+    assert store.runs() == []
+    store.save(result)
+    assert len(store.runs()) == 1
+
+
 def test_a_store_can_be_used_in_a_with_statement(tmp_path: Path, result: gs.RunResult) -> None:
     with gs.Store(tmp_path / "runs") as store:
         store.save(result)

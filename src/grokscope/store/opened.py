@@ -12,7 +12,7 @@ from typing import Self
 
 from grokscope.errors import DamageWarning, StoreError
 from grokscope.store.files import remove_inside
-from grokscope.store.index import INDEX, Identity, identity, open_index
+from grokscope.store.index import INDEX, EmptyIndexError, Identity, identity, open_index
 
 DEFAULT_STORE = Path("grokscope-runs")
 
@@ -34,9 +34,16 @@ class OpenStore:
         self._root = self.path.absolute()  # the working directory may change
         self._connection: sqlite3.Connection | None = None
         self._opened: Identity | None = None
-        if create is False or os.path.lexists(self._root / INDEX):
-            self._open(create=bool(create))
-        elif create or not _is_free(self._root):
+        if create is False:
+            self._open(create=False)
+        elif create:
+            self.make()
+        elif os.path.lexists(self._root / INDEX):
+            try:
+                self._open(create=False)
+            except EmptyIndexError:  # another process may just be making it
+                self.make()
+        elif not _is_free(self._root):
             self.make()
 
     def make(self) -> None:
