@@ -107,7 +107,7 @@ def test_flags_of_other_networks(tmp_path: Path) -> None:
     )
     assert finished.returncode == 0, finished.stderr
     result = json.loads(finished.stdout)
-    assert result["engine"] == "torch"
+    assert result["engine"] == "native"
     assert result["spec"]["model"] == {
         "kind": "transformer", "activation": "relu", "dropout": 0.1, "norm": "layer", "embed": 16, "heads": 2,
         "layers": 2, "tie_weights": True, "scaling": "sqrt-d",

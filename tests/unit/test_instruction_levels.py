@@ -1,7 +1,7 @@
 """A level that computes something else than the plain one does is not used, whatever the CPU says about itself."""
 
 import warnings
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -46,8 +46,10 @@ class Wrong:
 
 
 def broken_kernel(error: float) -> Any:
+    fake = ModuleType("fake")
     trainer = type("Broken", (Wrong,), {"error": error})
-    return SimpleNamespace(Trainer=trainer, available_levels=lambda: ["plain", "broken"])
+    vars(fake).update(Trainer=trainer, available_levels=lambda: ["plain", "broken"])
+    return fake
 
 
 @pytest.mark.parametrize("error", [1.001, 0.5, float("nan"), float("inf")])
@@ -56,10 +58,7 @@ def test_a_level_that_disagrees_is_seen(error: float) -> None:
 
 
 def test_it_falls_back_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Kernel(SimpleNamespace):
-        __hash__ = object.__hash__
-
-    fake = Kernel(**vars(broken_kernel(0.5)))
+    fake = broken_kernel(0.5)
     monkeypatch.setattr("grokscope.compiled.native_module", lambda: fake)
     monkeypatch.delenv("GROKSCOPE_ISA", raising=False)
     with pytest.warns(RuntimeWarning, match="'broken' computes something else than 'plain'") as caught:

