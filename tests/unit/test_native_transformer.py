@@ -48,7 +48,9 @@ def test_gradient_and_step(
     )
     state = trained_a_little(spec)
     if activation == "quadratic":  # squares of squares of larger weights grow, and rounding errors with them
-        state = TrainingState(state.step, {name: array / 2 for name, array in state.weights.items()}, state.moments)
+        state = TrainingState(
+            state.step, {name: array * np.float32(0.5) for name, array in state.weights.items()}, state.moments
+        )
     check_gradient_and_step(spec, state)
 
 
