@@ -16,22 +16,25 @@ public:
           dscale_(gradients.data() + places.scale.offset),
           dshift_(gradients.data() + places.shift.offset),
           mean_(rows),
-          inverse_(rows) {}
+          inverse_(rows),
+          real_(width_) {
+        std::fill_n(real_.data(), columns_, 1.0f);  // and 0 for padding
+    }
 
     // Rows 0 … of x to those of y; their mean and 1/σ are kept as those of rows first ….
     void forward(Grid x, Grid y, long first, long rows) {
         const double count = double(columns_);
         for (long i = 0; i < rows; i++) {
-            // Padding is zero: it adds nothing to the sum, and a known amount to the squares.
+            // Padding is zero: it adds nothing to the sum. It would add the squares of the mean, which may be far larger
+            // than the variance: taken off afterwards, they would leave little but their rounding errors.
             Vector total{}, squares{};
             for_each_vector(width_, [&](long k, long at) { total += load(x.at(i, k) + at); });
             const float mean = float(sum(total) / count);
             for_each_vector(width_, [&](long k, long at) {
-                const Vector centred = load(x.at(i, k) + at) - mean;
+                const Vector centred = (load(x.at(i, k) + at) - mean) * load(real_.data() + k + at);
                 squares += centred * centred;
             });
-            const double variance = (sum(squares) - double(width_ - columns_) * mean * mean) / count;
-            const float inverse = float(1 / std::sqrt(std::max(variance, 0.0) + NORM_EPSILON));
+            const float inverse = float(1 / std::sqrt(sum(squares) / count + NORM_EPSILON));
             mean_.data()[first + i] = mean, inverse_.data()[first + i] = inverse;
             for_each_vector(width_, [&](long k, long at) {
                 const Vector standardised = (load(x.at(i, k) + at) - mean) * inverse;
@@ -70,7 +73,7 @@ private:
     const long columns_, width_;
     const float *scale_, *shift_;
     float *dscale_, *dshift_;
-    Buffer mean_, inverse_;
+    Buffer mean_, inverse_, real_;
 };
 
 }  // namespace grokscope::LEVEL

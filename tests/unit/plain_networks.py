@@ -79,8 +79,10 @@ def _standardised(x: Tensor, dimension: int) -> Tensor:
     return centred / torch.sqrt(centred.square().mean(dim=dimension, keepdim=True) + 1e-5)
 
 
-def plain_gradient(spec: RunSpec, state: TrainingState, dataset: Dataset | None = None) -> tuple[float, Weights]:
-    """Loss and gradient of the step after `state`, by autograd of the plain network in double precision."""
+def plain_gradient(
+    spec: RunSpec, state: TrainingState, dataset: Dataset | None = None, dtype: torch.dtype = torch.float64
+) -> tuple[float, Weights]:
+    """Loss and gradient of the step after `state`, by autograd of the plain network, usually in double precision."""
     dataset = dataset or make_dataset(spec.task, spec.training.seed)
     rows = torch.arange(len(dataset.train_labels))
     if spec.training.batch_size:
@@ -88,12 +90,12 @@ def plain_gradient(spec: RunSpec, state: TrainingState, dataset: Dataset | None 
         rows = torch.tensor(order.batch(state.step + 1))
     twin = TorchEngine(spec, dataset, state)
     twin.step += 1
-    masks = [mask.double() for mask in twin._dropout_masks(torch.tensor(dataset.train_examples)[rows])]
-    weights = {name: torch.tensor(array, dtype=torch.float64).requires_grad_() for name, array in state.weights.items()}
+    masks = [mask.to(dtype) for mask in twin._dropout_masks(torch.tensor(dataset.train_examples)[rows])]
+    weights = {name: torch.tensor(array, dtype=dtype).requires_grad_() for name, array in state.weights.items()}
     logits = plain_logits(spec.model, weights, torch.tensor(dataset.train_inputs)[rows], masks)
     labels = torch.tensor(dataset.train_labels)[rows]
     if spec.training.loss == "mse":
-        loss = (logits - torch.eye(logits.shape[1])[labels]).square().mean()
+        loss = (logits - torch.eye(logits.shape[1], dtype=dtype)[labels]).square().mean()
     else:
         loss = (torch.logsumexp(logits, dim=1) - logits.gather(1, labels[:, None])[:, 0]).mean()
     loss.backward()  # type: ignore[no-untyped-call]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.plain_networks import plain_gradient
@@ -14,6 +15,7 @@ from grokscope import EngineError, RunSpec, make_dataset, run
 from grokscope.engines import TrainingState, initial_state, resolve_engine
 from grokscope.engines.native_engine import NativeEngine, native_module
 from grokscope.engines.torch_engine import TorchEngine
+from grokscope.models import Weights
 
 kernel = native_module()
 assert kernel is not None
@@ -229,6 +231,37 @@ def test_gradient_at_any_shape(
     rounding = 2e-7 * max(np.abs(array).max() for array in expected.values())
     for name, array in expected.items():
         assert np.abs(gradient[name] - array).max() <= 1e-5 * np.abs(array).max() + rounding, name
+
+
+@given(
+    p=st.integers(2, 30),
+    heads=st.integers(1, 4),
+    size=st.integers(1, 11),
+    layers=st.sampled_from([1, 2, 3]),
+    seed=st.integers(0, 2**32 - 1),
+    level=st.sampled_from(LEVELS),
+    norm=st.sampled_from(["none", "layer"]),
+)
+@settings(max_examples=40)
+def test_small_networks_amplify_rounding_no_more_than_the_textbook_does(
+    p: int, heads: int, size: int, layers: int, seed: int, level: str, norm: str
+) -> None:
+    """The standard deviation of a few numbers can be tiny, and what is divided by it is then mostly rounding."""
+    fields = {"model.embed": heads * size, "model.heads": heads, "model.layers": layers, "model.norm": norm}
+    spec = SMALL.updated(fields | {"task.modulus": p, "model.activation": "gelu", "training.seed": seed})
+    dataset, state = make_dataset(spec.task, seed), initial_state(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GROKSCOPE_ISA", level)
+        _, gradient = NativeEngine(spec, dataset, state).gradient()
+    _, exact = plain_gradient(spec, state, dataset)
+    _, textbook = plain_gradient(spec, state, dataset, torch.float32)
+
+    def error(found: Weights) -> float:
+        # Of one number LayerNorm leaves nothing, and there is no gradient.
+        sizes = {name: float(np.abs(array).max()) for name, array in exact.items() if array.any()}
+        return max((float(np.abs(found[name] - exact[name]).max()) / size for name, size in sizes.items()), default=0)
+
+    assert error(gradient) <= 1e-5 + 30 * error(textbook)
 
 
 @given(
