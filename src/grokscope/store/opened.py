@@ -92,7 +92,7 @@ class OpenStore:
     def __del__(self) -> None:
         # From 3.13 on, Python warns of a connection that nobody closed. Another thread may not close it.
         with suppress(AttributeError, sqlite3.Error):
-            self._index.close()
+            self.close()
 
     def version(self) -> int:
         """A number that changes when another process, or another opening of the store, has changed the index."""
