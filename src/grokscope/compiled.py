@@ -10,6 +10,7 @@ from typing import Any
 from grokscope.errors import EngineError, did_you_mean
 
 LEVEL_VARIABLE = "GROKSCOPE_ISA"
+FOR_TESTS = "split"  # the tiles of AVX-512 in instructions of AVX2
 
 
 def native_module() -> ModuleType | None:
@@ -43,7 +44,7 @@ def _trusted_level(kernel: ModuleType, level: str) -> str:
     """This level, or the next slower one that computes what the plain level does."""
     if level == "plain" or agrees_with_plain(kernel, level):
         return level
-    levels = [each for each in kernel.available_levels() if each != "split"]  # which is for tests
+    levels = [each for each in kernel.available_levels() if each != FOR_TESTS]
     slower = levels[levels.index(level) - 1] if level in levels else "plain"
     warnings.warn(
         f"the kernel's instruction level {level!r} computes something else than 'plain' on this machine, so {slower!r} "

@@ -5,7 +5,7 @@ import os
 import platform
 from collections.abc import Iterator
 
-from grokscope.compiled import LEVEL_VARIABLE, compiled_levels, instruction_level
+from grokscope.compiled import FOR_TESTS, LEVEL_VARIABLE, compiled_levels, instruction_level
 from grokscope.doctor.check import Check, State
 from grokscope.errors import EngineError
 
@@ -24,7 +24,7 @@ def check_kernel() -> Iterator[Check]:
         yield Check("engine", f"the native kernel cannot be loaded: {error}", State.BROKEN, BUILD)
         return
     yield Check("engine", "native, for every network that it knows; torch for the others")
-    built, had = compiled_levels(), kernel.available_levels()
+    built, had = compiled_levels(), [each for each in kernel.available_levels() if each != FOR_TESTS]
     inventory = f"the kernel has {', '.join(built)}; this CPU has {', '.join(had)}"
     try:
         chosen = instruction_level()

@@ -23,6 +23,7 @@ if torch.backends.mps.is_available():
 print(f"{torch.__version__}; --device {', '.join(devices)}")
 """
 LONG = 120  # seconds
+MODULES = {"pillow": "PIL"}  # of packages whose module has another name
 NOT_SHOWN = {"dev"}  # the extra for working on grokscope itself
 
 
@@ -69,7 +70,8 @@ def check_needed() -> Iterator[Check]:
         yield Check("packages", says, State.BROKEN, f"pip install {shlex.join(str(each) for each in unfit)}")
     fit = [each for each in requirements if each not in unfit]
     for each in fit:
-        if each.package != "torch" and (reason := _why_not_loaded(each.package.replace("-", "_"))):
+        module = MODULES.get(each.package, each.package.replace("-", "_"))
+        if each.package != "torch" and (reason := _why_not_loaded(module)):
             yield _not_loaded(each.package, reason)
     yield Check("packages", ", ".join(f"{each.package} {_version(each.package)}" for each in fit))
 
