@@ -178,7 +178,7 @@ def _summary(rows: list[Row]) -> str:
     words = ", ".join(f"{name} in {best.count(name)}" for name in METHODS)
     text = f"Of {len(best)} mean AUROCs the highest is that of {words}."
     if deviations:
-        text += f" From seed to seed they differ by {np.median(deviations):.3f} (the median standard deviation)."
+        text += f"\nFrom seed to seed they differ by {np.median(deviations):.3f} (the median standard deviation)."
     return text
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from matplotlib.collections import QuadMesh
 from tests.integration.processes import grokscope
 
 from grokscope import GrokscopeError, RunSpec, Store, audit_labels, audit_sweep, run
@@ -183,10 +184,10 @@ def test_the_table_and_the_picture_of_a_sweep(tmp_path: Path, audit: Command) ->
     found = audit_sweep(Store(tmp_path / "store"), "mine")
     figure = draw_audit_map(found)
     figure.canvas.draw()
-    images = [axes.images[0].get_array() for axes in figure.axes if axes.images and axes.get_visible()]
-    assert len(images) == 3  # both margins above the phases
-    assert images[0] is not None
-    np.testing.assert_array_equal(np.ma.filled(images[0], np.nan), found.mean("auroc", "margin")[0])
+    meshes = [each for axes in figure.axes[:3] for each in axes.collections if isinstance(each, QuadMesh)]
+    assert len(meshes) == 3  # both margins above the phases
+    shown = np.ma.filled(np.ma.asarray(meshes[0].get_array()), np.nan)
+    np.testing.assert_array_equal(shown, found.mean("auroc", "margin")[0])
 
 
 def test_a_sweep_without_weights_says_how_to_get_them(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_sweep_whose_store_goes_away_stops_with_an_error(tmp_path: Path, loss:
 
 def test_pipes_in_the_place_of_checkpoints_hold_up_nobody(tmp_path: Path, truth: dict[str, str]) -> None:
     store = sweep_in(tmp_path, steps=30)
-    gs.Store(store).close()
+    gs.Store(store, create=True).close()
     (store / "checkpoints").mkdir()
     with sqlite3.connect(store / "index.sqlite") as index:
         for run_id in truth:
@@ -106,7 +106,7 @@ def test_pipes_in_the_place_of_checkpoints_hold_up_nobody(tmp_path: Path, truth:
 
 def test_a_lease_of_nobody_holds_up_nobody(tmp_path: Path, truth: dict[str, str]) -> None:
     store = sweep_in(tmp_path, steps=30)
-    gs.Store(store).close()
+    gs.Store(store, create=True).close()
     with sqlite3.connect(store / "index.sqlite") as index:
         leases = [
             (run_id, owner, 1e12)

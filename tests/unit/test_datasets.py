@@ -358,6 +358,7 @@ def test_a_table_is_made_some_runs_at_a_time(
 
 
 def test_a_store_without_runs(store: gs.Store) -> None:
+    store.make()
     view = gs.open(store.path)
     assert len(view.runs) == len(view.curves) == len(view.neurons) == len(view.sweeps) == 0
     assert "test_accuracy" in view.curves

@@ -47,12 +47,14 @@ export async function draw(target, traces, layout, words) {
   return plotly.react(target, traces, themed(layout), BARE);
 }
 
+// A chart that is not drawn yet needs no change: it will be drawn as things are then.
+
 export function restyle(target, changes, traces) {
-  return globalThis.Plotly.restyle(target, changes, traces);
+  if (target.data) globalThis.Plotly.restyle(target, changes, traces);
 }
 
 export function relayout(target, changes) {
-  return globalThis.Plotly.relayout(target, changes);
+  if (target.layout) globalThis.Plotly.relayout(target, changes);
 }
 
 export const FRACTION = { range: [-0.03, 1.03], tickformat: ".0%" };
