@@ -186,8 +186,9 @@ def test_the_table_and_the_picture_of_a_sweep(tmp_path: Path, audit: Command) ->
     figure.canvas.draw()
     meshes = [each for axes in figure.axes[:3] for each in axes.collections if isinstance(each, QuadMesh)]
     assert len(meshes) == 3  # both margins above the phases
-    shown = np.ma.filled(np.ma.asarray(meshes[0].get_array()), np.nan)
-    np.testing.assert_array_equal(shown, found.mean("auroc", "margin")[0])
+    shown = meshes[0].get_array()
+    assert shown is not None
+    np.testing.assert_array_equal(np.ma.filled(shown, np.nan), found.mean("auroc", "margin")[0])
 
 
 def test_a_sweep_without_weights_says_how_to_get_them(tmp_path: Path) -> None:

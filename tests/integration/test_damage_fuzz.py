@@ -163,7 +163,7 @@ def said(*arguments: str, store: Path) -> tuple[str, str]:
     return (done.stdout if done.returncode == 0 else ""), done.stderr
 
 
-NO_REMARKS = {"name": None, "tags": [], "note": ""}  # nobody has said anything about these runs
+NO_REMARKS: dict[str, object] = {"name": None, "tags": [], "note": ""}  # nobody has said anything about these runs
 
 
 def check_nothing_is_wrong(store: Path, intact: Intact) -> None:
