@@ -114,8 +114,12 @@ def test_the_pruning_slider_changes_accuracies_and_histogram_at_once(page: Page,
         expect(readout).to_contain_text(f"{pruned} of 24 pruned")
     expect(readout).to_contain_text("24 of 24 pruned")
     kept = page.evaluate(
-        "[...document.querySelectorAll('.chart.low')].find((chart) => chart.data?.[1]?.name === 'pruned').data"
-        ".map((trace) => trace.y.reduce((sum, value) => sum + value, 0))"
+        """async () => {
+            const charts = () => [...document.querySelectorAll(".chart.low")];
+            const drawn = () => charts().find((chart) => chart.data?.[1]?.name === "pruned");
+            while (!drawn()) await new Promise(requestAnimationFrame);
+            return drawn().data.map((trace) => trace.y.reduce((sum, value) => sum + value, 0));
+        }"""
     )
     assert kept == [0, 24]
 

@@ -3,7 +3,7 @@
 import { element, keys, percent, replace } from "./dom.js";
 import { get, isReport } from "./api.js";
 import { changeState, readState } from "./state.js";
-import { draw, mark, relayout, restyle, FRACTION, BIN_CENTERS, binned } from "./charts.js";
+import { draw, mark, plotlyLoaded, relayout, restyle, FRACTION, BIN_CENTERS, binned } from "./charts.js";
 import { BARS, COLORS, DASHES, GONE, LABELS, TRAINED, TRUTH, VECTORS, accuracyKeys } from "./palette.js";
 import { section, whenVisible } from "./cell.js";
 
@@ -145,7 +145,12 @@ export class NetworkSections {
     }, pruning.orders.map((one, i) => element("option", { value: i }, one.label)));
     const holder = section("Pruning", element("label", {}, "Order ", choice),
       element("label", { for: slider.id, class: "wide" }, "Prune this many ", slider), readout, keys(accuracyKeys(shown)), chart, neurons ? bars : null);
-    whenVisible(chart, () => { curves(); if (neurons) histogram(); tell(); });
+    whenVisible(chart, async () => {
+      await plotlyLoaded(); // before the state is read: the slider may move meanwhile
+      curves();
+      if (neurons) histogram();
+    });
+    tell();
     return holder;
   }
 
