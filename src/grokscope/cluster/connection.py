@@ -6,6 +6,7 @@ cluster.workers         # by address: those that have this version of grokscope
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
@@ -342,4 +343,5 @@ class _silenced:  # noqa: N801 (used like a function)
 
 
 def _reason(error: OSError) -> str:
-    return in_one_line(str(error.__cause__ or error)) or type(error).__name__
+    words = re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error))  # the object of Dask's that met it says nothing
+    return in_one_line(words) or type(error).__name__
