@@ -84,3 +84,10 @@ def test_a_report_is_one_small_file_and_names_what_it_cannot_do(filled: Filled, 
     assert (wrong.returncode, "there is no sweep 'other'" in wrong.stderr) == (2, True)
     named = grokscope("report", "small", "--out", "small.pdf", "--store", str(filled.path), cwd=tmp_path, check=False)
     assert (named.returncode, "must end in .html" in named.stderr) == (2, True)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for cells, words in ((empty, "there is no table of cells"), (tmp_path / "none.csv", "cannot read")):
+        done = grokscope(
+            "report", "small", "--cells", str(cells), "--store", str(filled.path), cwd=tmp_path, check=False
+        )
+        assert (done.returncode, words in done.stderr, done.stderr.count("\n")) == (2, True, 1)

@@ -7,6 +7,7 @@ import math
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.explorer.conftest import ALPHAS, XIS, Filled
@@ -23,7 +24,7 @@ from grokscope.explorer.report import bundle, write_report
 from grokscope.measure import pruning_orders
 from grokscope.plots.palette import ACCURACIES
 from grokscope.result import analytic_result
-from grokscope.store import Store
+from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.plan import Plan
 from grokscope.training import execute
 
@@ -193,6 +194,12 @@ def test_any_example_can_be_looked_at() -> None:
             networks.example_view(result, nonsense)
 
 
+def answers_of(report: Path) -> dict[str, Any]:
+    packed = report.read_bytes().split(b'id="report-data">', 1)[1].split(b"</script>", 1)[0]
+    answers: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return answers
+
+
 def test_a_report_has_the_figures_and_claims_of_its_sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = RunSpec().updated({"task.modulus": 7, "model.width": 8, "training.steps": 3})
     plan = Plan.over({"task.data_fraction": [0.4, 0.8], "task.corruption": [0, 0.4]}, tiny, "mine")
@@ -210,9 +217,7 @@ def test_a_report_has_the_figures_and_claims_of_its_sweeps(tmp_path: Path, monke
     monkeypatch.setattr(paper, "CLAIMS", {claim.id: claim})
     assert [figure.name for figure in paper.made_from(store, {"mine"})] == ["mine"]
     assert paper.made_from(store, {"another sweep"}) == []
-    written = write_report(store, ["mine"], tmp_path / "report.html").read_bytes()
-    packed = written.split(b'id="report-data">', 1)[1].split(b"</script>", 1)[0]
-    answers = json.loads(gzip.decompress(base64.b64decode(packed)))
+    answers = answers_of(write_report(store, ["mine"], tmp_path / "report.html"))
     assert [item["name"] for item in answers["/api/figures"]["items"]] == ["mine"]
     assert answers["/api/figures/mine/picture"].startswith("data:image/png;base64,iVBOR")
     assert answers["/api/claims/two-columns"]["verdict"] == "holds"
@@ -256,3 +261,26 @@ def test_modules_become_one_without_imports_and_with_names_of_their_own() -> Non
     assert not re.search(r"^(import|export) ", script, re.MULTILINE)
     names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script, re.MULTILINE)
     assert len(names) == len(set(names))
+
+
+def test_a_report_shows_outcomes_that_only_a_table_knows(tmp_path: Path) -> None:
+    tiny = RunSpec().updated({"task.modulus": 7, "model.width": 8, "training.steps": 3})
+    plan = Plan.over({"task.data_fraction": [0.4, 0.8], "task.corruption": [0, 0.4]}, tiny, "mine")
+    stored, _, known, unknown = plan.specs()
+    store = Store(tmp_path / "runs")
+    store.save(execute(stored))
+    store.record_sweep("mine", plan.to_dict(), [spec.run_id for spec in plan.specs()], refined=False)
+    recorded = {spec.run_id: CellOutcome(0, spec.run_id, "full_inversion", 0.75, 1.0) for spec in (stored, known)}
+    answers = answers_of(write_report(store, ["mine"], tmp_path / "report.html", recorded=recorded))
+    panel = answers["/api/sweeps/mine"]["panels"][0]
+    ended = store.load(stored.run_id).phase
+    assert ended is not None
+    assert panel["outcome"] == [ended.value, None, "full_inversion", None]  # what was run counts, not what was written
+    assert panel["test_accuracy"][2] == 1.0
+    view = answers[f"/api/runs/{known.run_id}"]
+    assert (view["state"], view["phase"], view["has_weights"]) == ("recorded", "full_inversion", False)
+    assert "train accuracy 0.750, test accuracy 1.000" in view["words"]
+    assert "task.corruption=0.4" in view["spec"]["command"]
+    assert answers[f"/api/runs/{stored.run_id}"]["state"] == "finished"
+    assert answers[f"/api/runs/{unknown.run_id}"]["state"] == "missing"
+    assert [run["run_id"] for run in answers["/api/runs"]["runs"]] == [stored.run_id]

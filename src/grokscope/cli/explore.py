@@ -62,6 +62,14 @@ def report(
     sweep: Annotated[list[str], typer.Argument(metavar="SWEEP…", help="Sweeps of the store.")],
     out: Annotated[Path, typer.Option(help="The file to write; it ends in .html.")] = DEFAULT_REPORT,
     store: StoreOption = DEFAULT_STORE,
+    cells: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="A table of cells, as `phase-diagram --out cells.csv` writes it, or a directory of such tables: the "
+            "outcomes of runs that the store lacks.",
+        ),
+    ] = None,
     max_mb: Annotated[int, typer.Option(min=6, max=1000, help="The largest size of the file, in MB.")] = DEFAULT_MB,
 ) -> None:
     """Write the explorer's page on some sweeps as one file, which opens without a server and without a network.
@@ -71,15 +79,25 @@ def report(
     grokscope report fig3a fig3b --out report.html
 
     grokscope report fig3a --max-mb 8
+
+    grokscope report fig3a --cells docs/data
     """
     _check_extra()
     if out.suffix != ".html":
         raise GrokscopeError(f"--out = {str(out)!r} is not allowed: must end in .html")
     from grokscope.explorer.report import write_report
+    from grokscope.sweeps.recorded import NOTHING_RECORDED, read_outcomes
 
+    recorded = read_outcomes(cells) if cells else NOTHING_RECORDED
     with counted("Reading runs", "Taking networks apart") as (on_run, on_network):
         written = write_report(
-            Store(store, create=False), sweep, out, most_bytes=max_mb * 10**6, on_run=on_run, on_network=on_network
+            Store(store, create=False),
+            sweep,
+            out,
+            recorded=recorded,
+            most_bytes=max_mb * 10**6,
+            on_run=on_run,
+            on_network=on_network,
         )
     typer.echo(f"Report: {written} ({written.stat().st_size / 1e6:.1f} MB)")
 

@@ -7,10 +7,9 @@ evidence.look(View(COEXISTENCE, pruning_curves))     # computed once, however ma
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from grokscope.errors import GrokscopeError
@@ -20,12 +19,10 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, known
 
 _KEPT = 32  # networks, and what was computed from them: several panels and claims look at the same ones
 _KEPT_DIAGRAMS = 8
-
-Recorded = Mapping[str, CellOutcome]  # outcomes that are known from tables, by the run's id
-NOTHING_RECORDED: Recorded = MappingProxyType({})
 
 
 class DivergedError(GrokscopeError):
@@ -213,8 +210,5 @@ def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
 def known_cells(store: Store, plan: Plan, recorded: Recorded = NOTHING_RECORDED) -> list[CellOutcome]:
     """The outcome of every cell of a diagram. A failure says nothing about the network, so its cell is missing."""
     cells = store.outcomes(spec.run_id for spec in plan.specs())
-    return [_known(cell, recorded) if cell.outcome in (None, "failed") else cell for cell in cells]
-
-
-def _known(cell: CellOutcome, recorded: Recorded) -> CellOutcome:
-    return recorded.get(cell.run_id, cell._replace(outcome=None))._replace(place=cell.place)
+    lacking = (None, "failed")
+    return [known(cell._replace(outcome=None), recorded) if cell.outcome in lacking else cell for cell in cells]

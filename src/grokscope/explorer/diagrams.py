@@ -16,6 +16,7 @@ from grokscope.measure import training_events
 from grokscope.store import Store, StoredSweep
 from grokscope.sweeps.diagram import OUTCOMES, PhaseDiagram, assemble, cells_of_places, diagram_axes
 from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, known
 
 FINAL_COLUMNS = ("corrupted_accuracy", "recovered_accuracy", "mean_ipr")  # colours that the index knows
 GROKKED = "grokked_step"  # a colour that needs the curves
@@ -32,11 +33,12 @@ def find(store: Store, name: str) -> StoredSweep:
     return by_name[name]
 
 
-def diagram_view(store: Store, name: str) -> m.DiagramView:
-    """The phase diagram of a sweep as the store has it now, from the index alone."""
+def diagram_view(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED) -> m.DiagramView:
+    """The phase diagram of a sweep as the store has it now, from the index alone, and what tables of cells add."""
     sweep = find(store, name)
     plan = Plan.stored(name, sweep.definition)
-    places, damaged = store.cells_and_damaged(name)
+    cells, damaged = store.cells_and_damaged(name)
+    places = [known(cell, recorded) if cell.outcome is None else cell for cell in cells]
     diagram = assemble(plan, places, refined=sweep.refined)
     running, broken = store.running(), set(damaged)
     states = [
@@ -47,17 +49,17 @@ def diagram_view(store: Store, name: str) -> m.DiagramView:
     size = _panel_size(diagram)
     panels = []
     for number, panel in enumerate(diagram.panels):
-        cells = [cell for row in panel.cells for cell in row]
+        shown = [cell for row in panel.cells for cell in row]
         own = by_cell[number * size : (number + 1) * size]
         panels.append(
             m.PanelView(
                 title=", ".join(f"{short_name(path)} {text_of(value)}" for path, value in panel.fields.items()),
                 fields={path: _plain(value) for path, value in panel.fields.items()},
-                outcome=[cell.outcome for cell in cells],
-                source=[cell.source for cell in cells],
-                counts=[[cell.counts.get(outcome, 0) for outcome in OUTCOMES] for cell in cells],
-                train_accuracy=[rounded(cell.train_accuracy) for cell in cells],
-                test_accuracy=[rounded(cell.test_accuracy) for cell in cells],
+                outcome=[cell.outcome for cell in shown],
+                source=[cell.source for cell in shown],
+                counts=[[cell.counts.get(outcome, 0) for outcome in OUTCOMES] for cell in shown],
+                train_accuracy=[rounded(cell.train_accuracy) for cell in shown],
+                test_accuracy=[rounded(cell.test_accuracy) for cell in shown],
                 run_ids=[[places[at].run_id for at in seeds] for seeds in own],
                 seeds=[[states[at] for at in seeds] for seeds in own],
             )

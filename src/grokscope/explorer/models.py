@@ -144,7 +144,7 @@ class RunView(BaseModel):
     """A run: everything that needs no weights."""
 
     run_id: str
-    state: Literal["finished", "diverged", "failed", "running", "damaged", "missing"]
+    state: Literal["finished", "diverged", "failed", "running", "damaged", "missing", "recorded"]
     phase: str | None = None
     words: str  # what happened, or what is the matter
     settings: str = ""

@@ -20,6 +20,7 @@ from grokscope.experiments.reproduction import draw
 from grokscope.experiments.scale import BEST, Amount
 from grokscope.explorer.numbers import rounded
 from grokscope.store import Store
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded
 
 MOST_LINKS = 60
 _drawing = threading.Lock()  # matplotlib's settings are global
@@ -98,18 +99,18 @@ def figure_list() -> PaperList:
     )
 
 
-def made_from(store: Store, sweeps: Collection[str]) -> list[FigureView]:
-    """The figures whose diagrams are among these sweeps and whose runs are all there."""
-    views = (figure_view(store, name) for name, each in EXPERIMENTS.items() if not each.unavailable)
+def made_from(store: Store, sweeps: Collection[str], recorded: Recorded = NOTHING_RECORDED) -> list[FigureView]:
+    """The figures whose diagrams are among these sweeps and whose runs are all there, or known from tables."""
+    views = (figure_view(store, name, recorded) for name, each in EXPERIMENTS.items() if not each.unavailable)
     return [view for view in views if not view.missing and view.sweeps and set(view.sweeps) <= set(sweeps)]
 
 
-def claim_view(store: Store, name: str) -> ClaimView:
+def claim_view(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED) -> ClaimView:
     """Measure a claim at the largest scale whose runs are all there."""
     if name not in CLAIMS:
         raise StoreError(f"there is no claim {name!r}")
     claim = CLAIMS[name]
-    evidence = _evidence(store, claim)
+    evidence = _evidence(store, claim, recorded)
     finding = examine(claim, evidence)
     needs = claim.needs(evidence.scale)
     return ClaimView(
@@ -130,10 +131,10 @@ def claim_view(store: Store, name: str) -> ClaimView:
     )
 
 
-def figure_view(store: Store, name: str) -> FigureView:
+def figure_view(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED) -> FigureView:
     """What a figure is made of, at the largest scale whose runs are all there."""
     experiment = _experiment(name)
-    evidence = _evidence(store, experiment)
+    evidence = _evidence(store, experiment, recorded)
     needs = experiment.needs(evidence.scale)
     return FigureView(
         name=name,
@@ -148,11 +149,11 @@ def figure_view(store: Store, name: str) -> FigureView:
     )
 
 
-def figure_picture(store: Store, name: str) -> bytes:
+def figure_picture(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED) -> bytes:
     """The figure as PNG."""
     experiment = _experiment(name)
     with _drawing:
-        return draw(experiment, _evidence(store, experiment))._repr_png_()
+        return draw(experiment, _evidence(store, experiment, recorded))._repr_png_()
 
 
 def _experiment(name: str) -> Experiment:
@@ -163,8 +164,8 @@ def _experiment(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-def _evidence(store: Store, what: Claim | Experiment) -> Evidence:
-    return Evidence(store, best_scale(what.needs, Amount(BEST).scales(), store))
+def _evidence(store: Store, what: Claim | Experiment, recorded: Recorded) -> Evidence:
+    return Evidence(store, best_scale(what.needs, Amount(BEST).scales(), store, recorded), recorded)
 
 
 def _runs(store: Store, needs: Needs, evidence: Evidence) -> list[str]:

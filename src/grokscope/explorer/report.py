@@ -1,10 +1,11 @@
 """The page as one file, to attach to an e-mail or a paper: no server, no network, the data inside.
 
     write_report(store, ["fig3a"], Path("report.html"))
+    write_report(store, ["fig3a"], Path("report.html"), recorded=read_outcomes(Path("docs/data")))
 
 The data are the answers that the server would give, by their paths. Every run has its curve and the IPR of its neurons.
 Networks that were kept are taken apart as long as there is room; then the vectors of their neurons are added, evenly
-over the diagram.
+over the diagram. Runs that the store lacks may be known from tables of cells: of those there is the outcome.
 """
 
 import base64
@@ -24,6 +25,8 @@ from grokscope.explorer import diagrams, networks, page, paper, runs, views
 from grokscope.explorer import models as m
 from grokscope.outputs import write_text
 from grokscope.store import Store
+from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded
 
 MOST_BYTES = 15_000_000
 _CURVE = ("step", "train_accuracy", "test_accuracy", "corrupted_accuracy", "recovered_accuracy")
@@ -38,14 +41,15 @@ def write_report(
     sweeps: Sequence[str],
     out: Path,
     *,
+    recorded: Recorded = NOTHING_RECORDED,
     most_bytes: int = MOST_BYTES,
     on_run: OnRun = lambda done, total: None,
     on_network: OnRun = lambda done, total: None,
 ) -> Path:
     """Write the diagrams of these sweeps, and all of their runs. Calls back when a run is read or a network done."""
-    views_of = [diagrams.diagram_view(store, name) for name in dict.fromkeys(sweeps)]
+    views_of = [diagrams.diagram_view(store, name, recorded) for name in dict.fromkeys(sweeps)]
     fixed = len(_html(b""))
-    answers = _answers(store, views_of, on_run)
+    answers = _answers(store, views_of, recorded, on_run)
     room = _PACKED * (most_bytes - fixed) - len(json.dumps(answers))
     kept = _kept(answers)
     # What all networks have in common first: the vectors of the neurons of one take as much as ten networks without.
@@ -65,7 +69,7 @@ def write_report(
     return write_text(out, content.decode())
 
 
-def _answers(store: Store, sweeps: Sequence[m.DiagramView], on_run: OnRun) -> Answers:
+def _answers(store: Store, sweeps: Sequence[m.DiagramView], recorded: Recorded, on_run: OnRun) -> Answers:
     """What the server would answer, without what needs weights."""
     answers: Answers = {
         "/api/store": _plain(views.store_view(store, allow_train=False, report=True)),
@@ -76,8 +80,9 @@ def _answers(store: Store, sweeps: Sequence[m.DiagramView], on_run: OnRun) -> An
     known: dict[str, float | None] = {}
     listed: list[Any] = []
     run_ids = list(dict.fromkeys(chain.from_iterable(map(_run_ids, sweeps))))
+    only_recorded = _only_recorded(store, sweeps, recorded)
     for done, run_id in enumerate(run_ids, 1):
-        view = runs.run_view(store, run_id)
+        view = only_recorded.get(run_id) or runs.run_view(store, run_id)
         answers[f"/api/runs/{run_id}"] = _plain(_shortened(view))
         if view.state in ("finished", "diverged"):
             listed.append(_plain(_listed(view)))
@@ -90,15 +95,28 @@ def _answers(store: Store, sweeps: Sequence[m.DiagramView], on_run: OnRun) -> An
                 answers[path] = _plain(diagrams.color_view(store, sweep.name, panel, quantity))
             path = f"/api/sweeps/{sweep.name}/colors/{diagrams.GROKKED}?panel={panel}"
             answers[path] = _plain(diagrams.grokked_view(store, sweep.name, panel, known, most=10**9))
-    answers |= _paper(store, _names(sweeps))
+    answers |= _paper(store, _names(sweeps), recorded)
     newest = sorted(listed, key=lambda run: str(run["finished_at"]), reverse=True)
     return answers | {"/api/runs": {"total": len(newest), "offset": 0, "runs": newest}}
 
 
-def _paper(store: Store, sweeps: set[str]) -> Answers:
+def _only_recorded(store: Store, sweeps: Sequence[m.DiagramView], recorded: Recorded) -> dict[str, m.RunView]:
+    """The runs of these sweeps that the store lacks and tables know."""
+    found: dict[str, m.RunView] = {}
+    for name in _names(sweeps) if recorded else ():
+        cells = store.cells_and_damaged(name)[0]
+        specs = Plan.stored(name, diagrams.find(store, name).definition).specs()
+        for spec, cell in zip(specs, cells, strict=True):
+            if cell.outcome is None and (there := recorded.get(cell.run_id)):
+                found[cell.run_id] = runs.recorded_view(spec, there)
+    return found
+
+
+def _paper(store: Store, sweeps: set[str], recorded: Recorded) -> Answers:
     """The figures that can be drawn from these sweeps alone, and the claims about them."""
-    figures = paper.made_from(store, sweeps)
-    claims = [paper.claim_view(store, name) for name in dict.fromkeys(chain(*(each.claims for each in figures)))]
+    figures = paper.made_from(store, sweeps, recorded)
+    names = dict.fromkeys(chain(*(each.claims for each in figures)))
+    claims = [paper.claim_view(store, name, recorded) for name in names]
     measured = {claim.name for claim in claims if not claim.missing}
     return {
         "/api/figures": _only(paper.figure_list(), {each.name for each in figures}),
@@ -109,7 +127,7 @@ def _paper(store: Store, sweeps: set[str]) -> Answers:
             for each in figures
         },
         **{
-            f"/api/figures/{each.name}/picture": _data_address(paper.figure_picture(store, each.name))
+            f"/api/figures/{each.name}/picture": _data_address(paper.figure_picture(store, each.name, recorded))
             for each in figures
         },
     }

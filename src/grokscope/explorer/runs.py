@@ -16,7 +16,7 @@ from grokscope.explorer.words import settings_of, text_of
 from grokscope.measure import NeuronSpectra, training_events
 from grokscope.result import RunResult
 from grokscope.spec import FAMILIES, RunSpec
-from grokscope.store import Store
+from grokscope.store import CellOutcome, Store
 
 
 def run_view(store: Store, run_id: str) -> m.RunView:
@@ -45,6 +45,25 @@ def run_view(store: Store, run_id: str) -> m.RunView:
         events=_events(result),
         neurons=neurons_view(result.neurons, result) if result.neurons is not None else None,
         ipr_history=[] if result.ipr_history is None else result.ipr_history.tolist(),
+    )
+
+
+def recorded_view(spec: RunSpec, cell: CellOutcome) -> m.RunView:
+    """A run that only a table of cells knows: how it ended, and how to train it."""
+    accuracies = [
+        f"{name} accuracy {value:.3f}"
+        for name, value in (("train", cell.train_accuracy), ("test", cell.test_accuracy))
+        if value is not None
+    ]
+    ended = f" ({', '.join(accuracies)})" if accuracies else ""
+    return m.RunView(
+        run_id=cell.run_id,
+        state="recorded",
+        phase=cell.outcome,
+        words=f"Of this run only the outcome is known{ended}, from a table of cells. To see it, train it again.",
+        settings=settings_of(spec),
+        own_code=spec.code(),
+        spec=spec_view(spec),
     )
 
 

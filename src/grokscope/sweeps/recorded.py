@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
 from pathlib import Path
+from types import MappingProxyType
 
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
@@ -24,6 +25,8 @@ _FIRST = CELL_COLUMNS[0]
 _SOURCES: tuple[Source, ...] = ("run", "inferred", "failed", "missing")
 
 Row = Mapping[str, str]
+Recorded = Mapping[str, CellOutcome]  # what tables of cells say, by the id of a run
+NOTHING_RECORDED: Recorded = MappingProxyType({})
 
 
 def read_diagram(path: Path) -> PhaseDiagram:
@@ -47,10 +50,13 @@ def read_diagram(path: Path) -> PhaseDiagram:
     return PhaseDiagram(plan, plan.axes[own.columns], vertical, panels_of(plan, own, _cells(path, rows)))
 
 
-def read_outcomes(directory: Path) -> dict[str, CellOutcome]:
-    """The outcome of every run in the tables of a directory, by the run's id."""
+def read_outcomes(tables: Path) -> dict[str, CellOutcome]:
+    """The outcome of every run in a table, or in all tables of a directory, by the run's id."""
+    paths = sorted(tables.glob("*.csv")) if tables.is_dir() else [tables]
+    if not paths:
+        raise GrokscopeError(f"there is no table of cells (.csv) in {tables}")
     found: dict[str, CellOutcome] = {}
-    for path in sorted(directory.glob("*.csv")):
+    for path in paths:
         for cell in _cells(path, _rows(path)):
             if not cell.seeds_agree:
                 continue  # the table does not say which seed shows what
@@ -59,8 +65,13 @@ def read_outcomes(directory: Path) -> dict[str, CellOutcome]:
             for run_id in cell.run_ids:
                 outcome = CellOutcome(0, run_id, cell.outcome, *accuracies)
                 if found.setdefault(run_id, outcome).outcome != outcome.outcome:
-                    raise GrokscopeError(f"the tables in {directory} contradict each other about run {run_id}")
+                    raise GrokscopeError(f"the tables in {tables} contradict each other about run {run_id}")
     return found
+
+
+def known(cell: CellOutcome, recorded: Recorded) -> CellOutcome:
+    """What the tables say about a run that has no outcome here."""
+    return recorded.get(cell.run_id, cell)._replace(place=cell.place)
 
 
 def _rows(path: Path) -> list[Row]:
