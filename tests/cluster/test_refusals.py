@@ -40,6 +40,7 @@ def test_a_scheduler_that_is_not_there(tiny: RunSpec, tmp_path: Path, monkeypatc
         said = refused([tiny], tmp_path, cluster)
     assert said.startswith(f"cannot reach the scheduler {address}: ")
     assert " object at 0x" not in said
+    assert not said.endswith("Error")  # the name of an exception says nothing
 
 
 def test_a_scheduler_that_hangs_from_the_beginning(
@@ -136,6 +137,13 @@ def test_a_request_that_means_nothing_is_refused(
         file.write_text(config.replace("FILE", str(file)))
     with pytest.raises(SpecError, match=reason):
         ClusterRequest.parse(where, file if config is not None else None, hosts)
+
+
+def test_settings_that_are_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "none.toml"
+    with pytest.raises(SpecError) as caught:
+        ClusterRequest.parse("local:1", file)
+    assert str(caught.value) == f"cannot read the cluster's settings {file}: No such file or directory"
 
 
 def test_what_goes_with_a_cluster_is_refused_without(tmp_path: Path) -> None:

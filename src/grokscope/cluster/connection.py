@@ -344,4 +344,4 @@ class _silenced:  # noqa: N801 (used like a function)
 
 def _reason(error: OSError) -> str:
     words = re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error))  # the object of Dask's that met it says nothing
-    return in_one_line(words) or type(error).__name__
+    return in_one_line(words) or "nothing answers there; one is started with: dask scheduler"

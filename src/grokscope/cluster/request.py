@@ -106,8 +106,9 @@ def _whole(value: object) -> int:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    text = text_of(path, "cluster's settings")
     try:
-        content = content_of_toml(text_of(path, "cluster"))
+        content = content_of_toml(text)
         for key, value in content.items():
             if key in _NUMBERS:
                 whole = key == "jobs"
