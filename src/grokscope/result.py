@@ -66,6 +66,11 @@ class RunResult:
         """The last row of the curve."""
         return self.curve[-1]
 
+    @property
+    def settled(self) -> bool:
+        """Whether it ended early because its phase was decided (`training.settle`)."""
+        return self.status == "finished" and bool(self.curve) and self.final.step < self.spec.training.steps
+
     def dataset(self) -> Dataset:
         """The data the network was trained on, made again from the spec."""
         return self.spec.dataset()
@@ -141,8 +146,9 @@ class RunResult:
         row = self.final
         corrupted = not math.isnan(row.corrupted_accuracy)
         stopped = f"Stopped at step {row.step} of {self.spec.training.steps}, so far: "
+        settled = f"Settled at step {row.step} of {self.spec.training.steps}: "
         words = [
-            f"{stopped if self.status == 'stopped' else ''}{self.phase.label}. "
+            f"{stopped if self.status == 'stopped' else settled if self.settled else ''}{self.phase.label}. "
             + describe_network(self.phase, row.test_accuracy, row.corrupted_accuracy, row.recovered_accuracy),
             f"After {row.step} steps it is right on {row.test_accuracy:.1%} of the test set "
             f"and agrees with {row.train_accuracy:.1%} of the training labels",
@@ -170,7 +176,7 @@ class RunResult:
             return f"<RunResult {self.run_id}: {self.outcome}>"
         row = self.final
         accuracies = f"train {row.train_accuracy:.3f}, test {row.test_accuracy:.3f}"
-        stopped = " (stopped)" if self.status == "stopped" else ""
+        stopped = " (stopped)" if self.status == "stopped" else " (settled)" if self.settled else ""
         return f"<RunResult {self.run_id}: {self.outcome}, {accuracies} after {row.step} steps{stopped}>"
 
     def plot(self) -> "Figure":

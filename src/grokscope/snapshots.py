@@ -38,9 +38,13 @@ def snapshots_from(value: object, name: str = "snapshots") -> Snapshots:
 
 def snapshot_steps(training: TrainingSpec, snapshots: Snapshots) -> tuple[int, ...]:
     """At all measured steps, or at so many of them: spread evenly over the rows of the curve, the last one included."""
-    measured = training.measured_steps()
     if snapshots is None:
         return ()
+    if training.settle:
+        raise SpecError(
+            "snapshots are kept at steps that a run with training.settle may not reach: leave one of them out"
+        )
+    measured = training.measured_steps()
     if snapshots == "all" or snapshots >= len(measured):
         return tuple(measured)
     if snapshots == 1:

@@ -144,6 +144,8 @@ class TrainingSpec(Section):
     measure_every: Annotated[int, Field(ge=1)] = 50
     # What to measure beside what every run measures: a user's own, as file.py:Class.
     measurements: Annotated[tuple[str, ...], BeforeValidator(_measurements)] = ()
+    # Stop once the phase has been the same, and clear, for so many steps (settling.py); 0 is never.
+    settle: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
     def measured_steps(self) -> list[int]:
         """Steps 1 to 10, then every `measure_every`-th, and the last.

@@ -23,6 +23,7 @@ from grokscope.measure import Moment, NeuronSpectra, Row, measurements_called, o
 from grokscope.models import Evaluation, Weights
 from grokscope.phases import Phase, classify
 from grokscope.result import Checkpoint, RunResult
+from grokscope.settling import has_settled
 from grokscope.snapshots import Snapshots, snapshot_steps, snapshots_from
 from grokscope.spec import RunSpec, TrainingSpec
 
@@ -139,9 +140,14 @@ class RunGroup:
                 record.stopped = self._checkpoint(i)
 
     def checkpoints(self) -> dict[int, Checkpoint]:
-        """Where the runs stand, by their places. A diverged one is left out: going on would misdate its divergence."""
+        """Where the runs stand, by their places.
+
+        A diverged one is left out, because going on would misdate its divergence, and so is one that has settled.
+        """
         return {
-            i: record.stopped or self._checkpoint(i) for i, record in enumerate(self._records) if not record.diverged
+            i: record.stopped or self._checkpoint(i)
+            for i, record in enumerate(self._records)
+            if not record.diverged and not record.settled
         }
 
     def _checkpoint(self, run: int) -> Checkpoint:
@@ -186,7 +192,8 @@ class _Record:
         earlier = job.start.weights_at if job.start else {}
         self.weights_at: dict[int, Weights] = {step: earlier[step] for step in earlier if step in job.snapshots}
         self.diverged_step: int | None = None
-        self.stopped: Checkpoint | None = None  # where a callback stopped it
+        self.stopped: Checkpoint | None = None  # where a callback stopped it, or where it settled
+        self.settled = False
 
     @property
     def diverged(self) -> bool:
@@ -205,7 +212,7 @@ class _Record:
     def measure(
         self, step: int, train_loss: float, weights: Weights, train_set: Evaluation, test_set: Evaluation
     ) -> bool:
-        """Add a row to the curve, and pass it to the callbacks; whether one of them wants the run to stop here."""
+        """Add a row to the curve, and pass it to the callbacks; whether the run stops here."""
         if self._job.on_evaluation is not None:
             self._job.on_evaluation(step, train_set, test_set)
         moment = Moment(step, train_loss, self.spec.model, weights, train_set, test_set, self.dataset)
@@ -215,13 +222,13 @@ class _Record:
             self._histograms.append(self.spectra.histogram())
         if step in self._job.snapshots:
             self.weights_at[step] = {name: array.copy() for name, array in weights.items()}  # callbacks get the others
-        if self._job.on_measurement is None:
-            return False
         try:
-            self._job.on_measurement(self.curve[-1], moment)
+            if self._job.on_measurement is not None:
+                self._job.on_measurement(self.curve[-1], moment)
         except Stop:
             return True
-        return False
+        self.settled = has_settled(self.curve, self.spec.training, self.dataset.corruption)
+        return self.settled
 
     def ipr_history(self) -> npt.NDArray[np.unsignedinteger] | None:
         """A histogram for each row of the curve; None if there are no waves, or if an older release began the run."""
@@ -232,11 +239,12 @@ class _Record:
         if not self.diverged and not math.isfinite(self.curve[-1].test_loss):
             self.diverged_step = self.curve[-1].step  # there was no further step whose loss would have shown it
         finished = not self.diverged
+        stopped = finished and self.stopped is not None and not self.settled
         return RunResult(
             spec=self.spec,
             engine=engine,
             seconds=seconds,
-            status="diverged" if not finished else "stopped" if self.stopped else "finished",
+            status="diverged" if not finished else "stopped" if stopped else "finished",
             diverged_step=self.diverged_step,
             weights=weights,
             curve=tuple(self.curve),
@@ -245,7 +253,7 @@ class _Record:
             phase=self._phase() if finished else None,
             ipr_history=self.ipr_history(),
             weights_at=self.weights_at,
-            checkpoint=self.stopped if finished else None,
+            checkpoint=self.stopped if stopped else None,
         )
 
     def _phase(self) -> Phase:

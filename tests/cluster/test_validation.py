@@ -71,7 +71,7 @@ CHANGES: dict[str, tuple[Callable[[Arrays, dict[str, Any]], object], str]] = {
     "other steps": (lambda a, r: a.update({"curve.step": a["curve.step"] + 1}), "other steps"),
     "a shorter curve": (
         lambda a, r: a.update({name: array[:-1] for name, array in a.items() if name[:4] in ("curv", "hist")}),
-        "phase does not follow",
+        "at another step",
     ),
     "uneven columns": (lambda a, r: a.update({"curve.step": a["curve.step"][:-1]}), "not equally long"),
     "another type": (lambda a, r: a.update({"curve.test_loss": a["curve.step"]}), "other types"),

@@ -33,6 +33,7 @@ LEVELS = {
     "measure": 7,
     "snapshots": 7,
     "result": 8,
+    "settling": 8,
     "training": 9,
     "store": 9,
     "sweeps": 10,

@@ -101,6 +101,7 @@ FLAGS = (
     Flag("regularizer.kind", "Regulariser", "regularizer"),
     Flag("training.loss", "Loss"),
     Flag("training.steps", "Optimisation steps"),
+    Flag("training.settle", "Stop once the phase has been the same, and clear, for so many steps; 0 is never"),
     Flag("training.batch_size", "Mini-batch size; the full batch if left out"),
     Flag("training.seed", "Seed of all randomness"),
     Flag("training.seeding", "From the seed, or the authors' split, labels and initial weights"),

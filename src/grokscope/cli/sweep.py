@@ -60,6 +60,16 @@ def sweep(
         bool,
         typer.Option("--refine", help="Run only cells near a boundary; infer the others.", rich_help_panel=_WHAT),
     ] = False,
+    settle: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="STEPS",
+            help="End a run once its phase has been the same, and clear, for so many steps. Such runs have ids of "
+            "their own; docs/sweeps.md says how often the phase would have changed.",
+            rich_help_panel=_WHAT,
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
@@ -110,6 +120,8 @@ def sweep(
 
     grokscope sweep my            (goes on with the sweep that my.toml started)
 
+    grokscope sweep fig3a --settle 400 --name fig3a-settled
+
     grokscope sweep fig3a --track tensorboard
 
     grokscope sweep fig3a --device cuda
@@ -118,7 +130,8 @@ def sweep(
     """
     known = stored_sweep(what, store)
     plan = find_plan(what) if known is None else Plan.stored(known.name, known.definition)
-    plan = plan.changed(name=name).with_fields(assignments(fields or [])).changed(grid=grid, seeds=seeds)
+    changes = assignments(fields or []) | ({} if settle is None else {"training.settle": str(settle)})
+    plan = plan.changed(name=name).with_fields(changes).changed(grid=grid, seeds=seeds)
     refining = refining or (known is not None and known.refined)
     tracked = None if dry_run else track_directory(track, track_dir, store)
     with running_from(

@@ -11,6 +11,7 @@ from grokscope.engines import ENGINES
 from grokscope.models import Weights
 from grokscope.phases import classify
 from grokscope.result import Checkpoint, RunResult
+from grokscope.settling import has_settled
 from grokscope.spec import RunSpec
 from grokscope.store.contents import Content, Damaged, check_weights, checkpoint_from, run_from, unpack
 from grokscope.store.records import result_of, run_of
@@ -43,7 +44,9 @@ def checked_result(
     if run.status == "diverged":
         if run.phase is not None or not 0 < (run.diverged_step or 0) <= spec.training.steps:
             raise Damaged("it diverged at no step of the run")
-    elif len(steps) != len(expected) or run.diverged_step is not None or run.phase is not _phase(result):
+    elif not _ends_where_it_should(result, complete=len(steps) == len(expected)):
+        raise Damaged("it ended at another step than the run does")
+    elif run.diverged_step is not None or run.phase is not _phase(result):
         raise Damaged("its phase does not follow from its curve")
     return result
 
@@ -91,6 +94,17 @@ def _check_origin(engine: object, seconds: object) -> None:
         raise Damaged("it names no engine")
     if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise Damaged("it took no time that there is")
+
+
+def _ends_where_it_should(result: RunResult, *, complete: bool) -> bool:
+    """At the last step, or at the first at which it had settled."""
+    training, corruption = result.spec.training, result.corruption
+    if not training.settle:
+        return complete
+    *earlier, last = (
+        has_settled(result.curve[:rows], training, corruption) for rows in range(1, len(result.curve) + 1)
+    )
+    return not any(earlier) and (last or complete)
 
 
 def _phase(result: RunResult) -> object:

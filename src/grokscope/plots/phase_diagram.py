@@ -244,6 +244,8 @@ def phase_handles(*diagrams: PhaseDiagram) -> list[Artist]:
     for kind, applies in _MARKED.items():
         if any(map(applies, cells)):
             handles.append(Line2D([], [], linestyle="", label=kind, **_MARKS[kind]))
+    if settled := [words for diagram in diagrams if (words := diagram.settling())]:
+        handles.append(Line2D([], [], linestyle="", label=settled[0]))
     return handles
 
 

@@ -86,7 +86,13 @@ class PhaseDiagram:
         width, height = len(self.columns), len(self.rows) if self.rows else 1
         panels = f" in {len(self.panels)} panels" if len(self.panels) > 1 else ""
         sources = Counter(cell.source for cell in self.all_cells())
-        return f"{width} × {height} cells{panels}: " + ", ".join(f"{n} {source}" for source, n in sources.items())
+        said = f"{width} × {height} cells{panels}: " + ", ".join(f"{n} {source}" for source, n in sources.items())
+        return f"{said}; {settling}" if (settling := self.settling()) else said
+
+    def settling(self) -> str:
+        """How runs end that need not reach their last step; empty if all do."""
+        steps = self.plan.base.training.settle
+        return f"runs end when their phase has settled ({steps} steps)" if steps else ""
 
     def __repr__(self) -> str:
         return f"<PhaseDiagram {self.plan.name}, {self.describe()}>"
