@@ -2,14 +2,16 @@
 
     spec = gs.RunSpec(training=gs.TrainingSpec(settle=400))    # or: grokscope train --settle 400
 
-A run has settled at a measured step if three things are true of the last `training.settle` steps:
+A run has settled at a measured step if four things are true of the last `training.settle` steps:
 
 - the phase was the same at every measured step;
 - both accuracies kept away from the bounds between phases;
-- if they go on changing as they did, they do not reach a bound until the last step.
+- if they go on changing as they did, they do not reach a bound until the last step;
+- if the norms of the weights go on changing as they did, at least half of each is left at the last step.
 
-The third is what tells a network that memorises from one that is about to find the rule. `python -m
-benchmarks.settling` compares rules with and without it.
+The third tells a network that memorises from one that is about to find the rule, the fourth one that keeps the rule
+from one that will forget it: accuracies show that late, the weights that fade away show it early. `python -m
+benchmarks.settling` compares this with a rule that has the first part alone.
 """
 
 from bisect import bisect_right
@@ -20,6 +22,8 @@ from grokscope.phases import GUESSING_MARGIN, HIGH_ACCURACY, classify
 from grokscope.spec import TrainingSpec
 
 MARGIN = 0.02  # of accuracy, from every bound
+NORMS = ("norm_u", "norm_v", "norm_w")
+NORM_LEFT = 0.5  # of what it is now
 
 
 def has_settled(curve: Sequence[Row], training: TrainingSpec, corruption: float) -> bool:
@@ -37,9 +41,15 @@ def has_settled(curve: Sequence[Row], training: TrainingSpec, corruption: float)
     bounds = _bounds(last, corruption)
     kept_away = all(abs(row[name] - bound) >= MARGIN for row in rows for name, bound in bounds)
     left = (training.steps - last.step) / (last.step - rows[0].step)
-    ahead = {name: last[name] + left * (last[name] - rows[0][name]) for name, _ in bounds}
-    # Written so that an accuracy that is not a number never settles.
-    return kept_away and all((last[name] - bound) * (ahead[name] - bound) > 0 for name, bound in bounds)
+
+    def ahead(name: str) -> float:
+        """A column at the last step, if it goes on changing as it did."""
+        return last[name] + left * (last[name] - rows[0][name])
+
+    # Written so that an accuracy that is not a number never settles, and a norm that does not exist does not matter.
+    stays = all((last[name] - bound) * (ahead(name) - bound) > 0 for name, bound in bounds)
+    fades = any(ahead(name) < NORM_LEFT * last[name] for name in NORMS if name in last)
+    return kept_away and stays and not fades
 
 
 def _bounds(row: Row, corruption: float) -> list[tuple[str, float]]:

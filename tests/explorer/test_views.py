@@ -276,6 +276,7 @@ def test_a_report_shows_outcomes_that_only_a_table_knows(tmp_path: Path) -> None
     ended = store.load(stored.run_id).phase
     assert ended is not None
     assert panel["outcome"] == [ended.value, None, "full_inversion", None]  # what was run counts, not what was written
+    assert panel["source"] == ["run", "missing", "recorded", "missing"]
     assert panel["test_accuracy"][2] == 1.0
     view = answers[f"/api/runs/{known.run_id}"]
     assert (view["state"], view["phase"], view["has_weights"]) == ("recorded", "full_inversion", False)

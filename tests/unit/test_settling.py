@@ -57,6 +57,24 @@ def test_when_a_phase_is_decided(rows: list[tuple[float, float]], settled: bool)
     assert not has_settled(curve(*rows), TrainingSpec(steps=1000, measure_every=100), corruption=0.2)
 
 
+@pytest.mark.parametrize(
+    ("norms", "settled"),
+    [
+        ((10, 10, 10), True),
+        ((10, 9.5, 9), True),  # 1 in 200 steps: 5.5 at the end
+        ((10, 9, 8), False),  # 2 in 200 steps: 1 at the end
+        ((1, 5, 10), True),
+        ((float("nan"),) * 3, True),  # networks without such a matrix
+    ],
+)
+def test_a_network_whose_weights_fade_goes_on(norms: tuple[float, ...], settled: bool) -> None:
+    rows = [
+        Row({**row, "norm_u": 10.0, "norm_v": float("nan"), "norm_w": norm})
+        for row, norm in zip(curve(*[(1.0, 1.0)] * 3), norms, strict=True)
+    ]
+    assert has_settled(rows, TRAINING, corruption=0.0) is settled
+
+
 accuracies = st.floats(0, 1)
 
 

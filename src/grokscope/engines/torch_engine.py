@@ -140,10 +140,13 @@ def check_regularizer(spec: RunSpec, module: NetworkModule, dataset: Dataset) ->
 
 
 def optimizer_of(spec: RunSpec, name: str) -> Optimizer:
-    """The optimiser of an array: without weight decay for embeddings that are spared."""
-    if spec.optimizer.decay_embeddings or name not in spec.model.embeddings:
-        return spec.optimizer
-    return spec.optimizer.with_numbers(weight_decay=0.0)
+    """The optimiser of an array: without weight decay for embeddings that are spared, at the rate of its module."""
+    optimizer, factor = spec.optimizer, spec.model.rate_factor(name)
+    if factor != 1:
+        optimizer = optimizer.with_numbers(learning_rate=factor * optimizer.learning_rate)
+    if optimizer.decay_embeddings or name not in spec.model.embeddings:
+        return optimizer
+    return optimizer.with_numbers(weight_decay=0.0)
 
 
 def dropout_bits(seed: int | Tensor, step: int, examples: Tensor, width: int, layer: int) -> Tensor:

@@ -56,7 +56,10 @@ def diagram_view(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED)
                 title=", ".join(f"{short_name(path)} {text_of(value)}" for path, value in panel.fields.items()),
                 fields={path: _plain(value) for path, value in panel.fields.items()},
                 outcome=[cell.outcome for cell in shown],
-                source=[cell.source for cell in shown],
+                source=[
+                    "recorded" if cell.source == "run" and not any(cells[at].outcome for at in seeds) else cell.source
+                    for cell, seeds in zip(shown, own, strict=True)
+                ],
                 counts=[[cell.counts.get(outcome, 0) for outcome in OUTCOMES] for cell in shown],
                 train_accuracy=[rounded(cell.train_accuracy) for cell in shown],
                 test_accuracy=[rounded(cell.test_accuracy) for cell in shown],

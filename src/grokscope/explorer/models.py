@@ -86,7 +86,7 @@ class PanelView(BaseModel):
     title: str
     fields: dict[str, Value]
     outcome: list[str | None]
-    source: list[Literal["run", "inferred", "failed", "missing"]]
+    source: list[Literal["run", "recorded", "inferred", "failed", "missing"]]  # recorded: only in a table of cells
     counts: list[list[int]]  # [cells, outcomes], in the order of the legend
     train_accuracy: Numbers
     test_accuracy: Numbers

@@ -155,6 +155,10 @@ class Network(Complete, KindSection):
         """How many values of an example dropout acts on, at each place where it acts, in order."""
         return []
 
+    def rate_factor(self, name: str) -> float:
+        """What the learning rate is multiplied by for an array."""
+        return 1.0
+
     def kernel_settings(self, task: Task) -> dict[str, Any] | str:
         """What the native kernel needs to know to train it; a string that says why the kernel cannot."""
         return f"it has no model.kind = {self.kind!r}"

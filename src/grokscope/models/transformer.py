@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from grokscope.models.module import Layers
 
 Scaling = Literal["d", "sqrt-d"]
+TiedStart = Literal["embedding", "unembedding"]
 MLP_EXPANSION = 4  # the hidden layer of the MLP, in embedding sizes
 
 
@@ -65,6 +66,10 @@ class Transformer(Network):
     layers: Annotated[int, Field(ge=1, le=64)] = 1
     tie_weights: bool = False
     scaling: Annotated[Scaling, BeforeValidator(_hyphenated)] = "d"
+    # Whether each module has its own learning rate, as the authors' program offers (`rescale_optim`).
+    module_rates: bool = False
+    # As what a tied matrix starts: N(0, 1), or N(0, 1/d) as in the authors' program.
+    tied_start: TiedStart = "embedding"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -72,6 +77,8 @@ class Transformer(Network):
             raise self.refuse("heads", f"it must divide model.embed = {self.embed}")
         if self.norm == "batch":
             raise self.refuse("norm", "a Transformer has none or layer")
+        if self.tied_start != "embedding" and not self.tie_weights:
+            raise self.refuse("tied_start", "it means nothing without model.tie_weights; leave it out")
         return self
 
     def check(self, task: Task) -> None:
@@ -85,7 +92,9 @@ class Transformer(Network):
     def describe(self) -> str:
         """Kind and size in a few words."""
         words = f"{self.layers}-layer transformer {self.embed}, {self.heads} heads"
-        return words + (", tied" if self.tie_weights else "") + (", sqrt-d" if self.scaling == "sqrt-d" else "")
+        tied = ", tied" + (" as unembedding" if self.tied_start == "unembedding" else "")
+        words += (tied if self.tie_weights else "") + (", sqrt-d" if self.scaling == "sqrt-d" else "")
+        return words + (", module-wise rates" if self.module_rates else "")
 
     def details(self) -> list[str]:
         """Dropout and norm, if there are any."""
@@ -104,13 +113,29 @@ class Transformer(Network):
             shapes["unembedding"] = (task.classes, d)
         weights = {}
         for number, (name, shape) in enumerate(shapes.items()):
-            scale = 1 if name in self.embeddings else 1 / math.sqrt(shape[1])
+            wide = name in self.embeddings and not (name == "embedding" and self.tied_start == "unembedding")
+            scale = 1 if wide else 1 / math.sqrt(shape[1])
             weights[name] = (scale * normal(seed, number, shape)).astype(np.float32)
         if self.norm == "layer":
             for layer in range(1, self.layers + 1):
                 weights |= idle_norm(f"attention_norm{layer}", d) | idle_norm(f"mlp_norm{layer}", d)
             weights |= idle_norm("final_norm", d)
         return weights
+
+    def rate_factor(self, name: str) -> float:
+        """With module-wise rates, what the authors' program has for each module at this scaling.
+
+        >>> transformer = Transformer(embed=64, module_rates=True)
+        >>> [round(1 / transformer.rate_factor(name)) for name in ("embedding", "query1", "mlp_in1", "mlp_out1")]
+        [1, 64, 128, 256]
+        """
+        if not self.module_rates:
+            return 1.0
+        d = self.embed
+        module = name.rstrip("0123456789")
+        smaller = {"mlp_in": d * math.sqrt(MLP_EXPANSION), "mlp_out": d * MLP_EXPANSION}
+        smaller |= dict.fromkeys(("query", "key", "value", "output"), d)
+        return self.scale(d) / d / smaller.get(module, 1)
 
     def parameter_count(self, task: Task) -> int:
         """How many numbers the arrays hold."""
@@ -182,7 +207,9 @@ class Transformer(Network):
         return [2 * self.embed] * (2 * self.layers - 2) + [self.embed] * 2
 
     def kernel_settings(self, task: Task) -> dict[str, Any] | str:
-        """Every Transformer, on pairs of as many tokens as there are labels."""
+        """Every Transformer with one learning rate, on pairs of as many tokens as there are labels."""
+        if self.module_rates:
+            return "it has one learning rate for all modules, not model.module_rates"
         return self.why_not_named_by_pairs(task) or {
             "network": "transformer",
             "width": self.embed,

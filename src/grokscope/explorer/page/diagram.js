@@ -18,6 +18,7 @@ const COLOR_CHOICES = {
 };
 const MARKS = {
   inferred: { sign: "•", words: "inferred: not run, the cells around it agree" },
+  recorded: { sign: "○", words: "only the outcome is known, from a table: the network is not here" },
   missing: { sign: "–", words: "missing: not run yet" },
   running: { sign: "▸", words: "running: being trained now" },
   failed: { sign: "×", words: "failed: ended with an error" },
