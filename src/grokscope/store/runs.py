@@ -32,6 +32,11 @@ _REMARKS = (
     f"(SELECT iif({SOUND_REMARKS}, json_array(remarks.name, json(remarks.tags), remarks.note), "
     f"'{DAMAGED_REMARKS}') FROM remarks WHERE remarks.run_id = runs.run_id)"
 )
+_SAID = (
+    "(SELECT coalesce(remarks.name, '') || ' ' || remarks.note || ' ' || coalesce((SELECT group_concat('#' || value, ' ') "
+    "FROM json_each(iif(json_valid(remarks.tags), remarks.tags, '[]'))), '') "
+    "FROM remarks WHERE remarks.run_id = runs.run_id)"
+)
 _COLUMNS = f"{', '.join(RECORD)}, file, checksum, {_REMARKS}, {SOUND}"
 
 
@@ -249,7 +254,9 @@ class Runs(OpenStore):
     def page(
         self, where: Sequence[str | Condition] = (), text: Sequence[str] = (), *, limit: int, offset: int = 0
     ) -> Page:
-        """Some of the runs that meet all conditions and have all these words in their id, phase or spec, newest first.
+        """Some of the runs that meet all conditions and have all these words somewhere, newest first.
+
+        A word is looked for in the id, the phase, the spec, the name, the tags and the note.
 
         store.page(["task.corruption>=0.3"], ["transformer"], limit=50)
         """
@@ -258,8 +265,8 @@ class Runs(OpenStore):
         for word in text:
             pattern = "%" + re.sub("([%_!])", r"!\1", word) + "%"
             clause += f" {'AND' if clause else 'WHERE'} (run_id LIKE ? ESCAPE '!' OR phase LIKE ? ESCAPE '!'"
-            clause += " OR spec LIKE ? ESCAPE '!')"
-            values += [pattern[1:], pattern, pattern]
+            clause += f" OR spec LIKE ? ESCAPE '!' OR {_SAID} LIKE ? ESCAPE '!')"
+            values += [pattern[1:], pattern, pattern, pattern]
         with self._reading():
             (total,) = self._index.execute(f"SELECT count(*) FROM runs {clause}", values).fetchone()
             # The ids first: sorting all rows with all columns would check the seal of every run.
