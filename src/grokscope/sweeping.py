@@ -28,7 +28,7 @@ from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import check_data, check_engines
+from grokscope.sweeps.running import check_data, check_engines, check_reached
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 from grokscope.sweeps.tracking import track_directory, track_stored
@@ -109,6 +109,7 @@ def start_sweep(
     """A sweep that is checked and written down, and has nothing done yet. Says if its name meant another one."""
     specs = specs_to_run(plan, running)
     check_data(running, specs, _path(store))
+    check_reached(running, _path(store))
     started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
     if started.record():
         note(
