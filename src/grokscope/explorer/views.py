@@ -63,7 +63,7 @@ def _axes_in_words(axes: Iterable[Mapping[str, Sequence[str]]]) -> str:
 
 
 def run_list(store: Store, search: str = "", *, limit: int = 50, offset: int = 0) -> m.RunList:
-    """Runs, newest first. `search` has conditions such as task.corruption>=0.3, and words of an id, phase, spec, name, tag or note."""
+    """Runs, newest first. `search` has conditions such as task.corruption>=0.3, and words that `Store.page` finds."""
     words = search.split()
     conditions = [word for word in words if re.search("[=<>]", word)]
     text = [word.lower() for word in words if not re.search("[=<>]", word)]

@@ -33,7 +33,8 @@ _REMARKS = (
     f"'{DAMAGED_REMARKS}') FROM remarks WHERE remarks.run_id = runs.run_id)"
 )
 _SAID = (
-    "(SELECT coalesce(remarks.name, '') || ' ' || remarks.note || ' ' || coalesce((SELECT group_concat('#' || value, ' ') "
+    "(SELECT coalesce(remarks.name, '') || ' ' || remarks.note || ' ' || "
+    "coalesce((SELECT group_concat('#' || value, ' ') "
     "FROM json_each(iif(json_valid(remarks.tags), remarks.tags, '[]'))), '') "
     "FROM remarks WHERE remarks.run_id = runs.run_id)"
 )
@@ -194,6 +195,8 @@ class Runs(OpenStore):
     ) -> list[StoredRun]:
         """The runs that meet all conditions, oldest first, or sorted by a field; with `limit` only the last of them.
 
+        `sort="-test_accuracy"` has the largest first, and `limit` then keeps the first.
+
         store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"], sweep="fig3a", sort="test_accuracy")
         """
         return self.search(where, limit, sweep=sweep, sort=sort)[1]
@@ -206,9 +209,10 @@ class Runs(OpenStore):
         sweep: str | None = None,
         sort: str | None = None,
     ) -> tuple[int, list[StoredRun]]:
-        """How many runs meet all conditions, and the last `limit` of them, in the order of `runs`."""
+        """How many runs meet all conditions, and some of them as `runs` says."""
         run_ids = self.ids(where, sweep=sweep, sort=sort)
-        chosen = run_ids if limit is None else run_ids[-limit:]
+        falling = sort is not None and sort.startswith("-")
+        chosen = run_ids if limit is None else run_ids[:limit] if falling else run_ids[-limit:]
         runs = self.entries(chosen)
         return len(run_ids) - len(chosen) + len(runs), runs
 
@@ -216,9 +220,8 @@ class Runs(OpenStore):
         self, where: Sequence[str | Condition] = (), *, sweep: str | None = None, sort: str | None = None
     ) -> list[str]:
         """The ids of the runs that meet all conditions, damaged ones included, in the order of `runs`."""
-        self._check_known(
-            [*([where] if isinstance(where, str) else where), *([Condition(sort, "=", 0)] if sort else [])]
-        )
+        sorted_by = [Condition(sort.removeprefix("-"), "=", 0)] if sort else []
+        self._check_known([*([where] if isinstance(where, str) else where), *sorted_by])
         try:
             return self._ids_where(where, sweep, sort, SPEC)
         except StoreError:
@@ -245,8 +248,9 @@ class Runs(OpenStore):
         if sweep is not None:
             clause += f" {'AND' if clause else 'WHERE'} run_id IN (SELECT run_id FROM cells WHERE sweep = ?)"
             values.append(sweep)
-        column, defaults = column_of(sort, spec) if sort else ("finished_at", [])
-        order = f"ORDER BY {column}, finished_at, run_id"
+        column, defaults = column_of(sort.removeprefix("-"), spec) if sort else ("finished_at", [])
+        falling = " DESC" if sort and sort.startswith("-") else ""
+        order = f"ORDER BY {column}{falling}, finished_at, run_id"
         with self._reading():
             found = self._index.execute(f"SELECT run_id FROM runs {clause} {order}", [*values, *defaults])
             return [run_id for (run_id,) in found]
@@ -284,7 +288,7 @@ class Runs(OpenStore):
                 query = f"SELECT 1 FROM runs WHERE {known_somewhere(field)} IS NOT NULL LIMIT 1"
                 known = self._index.execute(query).fetchone()
             if not known:
-                raise SpecError(f"{unknown_field(field)}; nor has a run in the store {self.path} one of your own")
+                raise SpecError(f"no run in the store {self.path} has {field}: {unknown_field(field)}")
 
     def load(self, run_id: str) -> RunResult:
         """Load a run with its curve, its spectra and, if they were kept, its weights."""
