@@ -123,7 +123,7 @@ def test_bad_input_is_refused_before_anything_is_made(tiny: gs.RunSpec, tmp_path
         ("fig3a", {"base": tiny}, "base goes with axes"),
     ):
         with pytest.raises(gs.GrokscopeError, match=message):
-            gs.sweep(what, store=store, **options)
+            gs.sweep(what, store=store, **options)  # type: ignore[arg-type]
     assert not store.exists()
 
 
