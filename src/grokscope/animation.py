@@ -44,6 +44,8 @@ def animate(
     """
     from grokscope.plots.movies import check_movie_path, movie_bytes
 
+    if not isinstance(result, RunResult):
+        raise GrokscopeError(f"a film is made of a RunResult, not of {quoted(result)}: gs.Store().load(run) has one")
     path = Path(out)
     check_movie_path(path)
     _check("frames", frames, 2, _MOST_FRAMES)

@@ -1,5 +1,6 @@
 """Messages to the person at the terminal, who may want more of them, or none."""
 
+import os
 import sys
 from contextlib import suppress
 from enum import IntEnum
@@ -28,8 +29,8 @@ def volume() -> Volume:
 
 
 def shows_bars() -> bool:
-    """Whether somebody sees what moves on standard error."""
-    return sys.stderr.isatty() and _volume > Volume.QUIET
+    """Whether somebody sees what moves on standard error. On a dumb terminal nothing can be drawn over."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and _volume > Volume.QUIET
 
 
 def note(message: str, *, always: bool = False) -> None:

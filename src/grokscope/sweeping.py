@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import check_data, check_engines
+from grokscope.sweeps.running import check_data, check_engines, check_reached
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 from grokscope.sweeps.tracking import track_directory, track_stored
@@ -72,10 +73,10 @@ def sweep(
     >>> [cell.outcome for cell in diagram.all_cells()]
     ['confusion', 'confusion']
 
-    `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, the name of a sweep of
-    the paper, or a TOML file. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`, `weights`,
-    `snapshots` and `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config`, `hosts`,
-    `track` and `track_dir`.
+    `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, a TOML file, or the name
+    of a sweep of the paper or of the store. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`,
+    `weights`, `snapshots` and `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config`,
+    `hosts`, `track` and `track_dir`.
 
     Runs are kept in the store, and those that are there are not trained again. Ctrl-C saves where the runs under way
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
@@ -86,12 +87,13 @@ def sweep(
             "a worker of a sweep imports this file for a class in it, and the file starts a sweep: "
             'put that under `if __name__ == "__main__":`, or the class into a file of its own'
         )
-    plan = _plan(what, base).changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
+    plan, refined_before = _plan(what, base, _path(store))
+    plan = plan.changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
     limit, kept = _at_least(1, "limit", limit), snapshots_from(snapshots)
     tracked = track_directory(track, track_dir, store.path if isinstance(store, Store) else Path(store))
     with cluster_at(cluster, cluster_config, hosts) as place:
         running = Running(workers, engine, device, weights=weights, snapshots=kept, cluster=place, track=tracked)
-        started = start_sweep(plan, running, store, refined=refine, retry_failed=retry_failed)
+        started = start_sweep(plan, running, store, refined=refine or refined_before, retry_failed=retry_failed)
         if started.carry_out(running, limit=limit, progress=progress):
             raise KeyboardInterrupt
     return started.diagram()
@@ -109,6 +111,7 @@ def start_sweep(
     """A sweep that is checked and written down, and has nothing done yet. Says if its name meant another one."""
     specs = specs_to_run(plan, running)
     check_data(running, specs, _path(store))
+    check_reached(running, _path(store))
     started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
     if started.record():
         note(
@@ -150,11 +153,19 @@ def run(
     In a terminal or a notebook, a run that takes longer than a second shows its progress; `progress` says otherwise.
     """
     shown = _somebody_looks_on() if progress is None else progress
+    _check_spec(spec)
+    known = signature(execute if store is None else train).parameters.keys() - {"spec", "weights", "store"}
     if store is not None:
         for name in options.keys() & {"on_measurement", "on_evaluation", "on_pause", "start"}:
             raise GrokscopeError(
                 f"{name} cannot be used with a store, whose runs may be trained already: leave one out"
             )
+    for name in options.keys() - known:
+        kept = "; the network is kept in any case" if name == "weights" else ""
+        raise GrokscopeError(
+            f"gs.run has no option {quoted(name)}{kept}: it has {', '.join(sorted(known))}{did_you_mean(name, known)}"
+        )
+    if store is not None:
         return train(spec, store=store, weights=True, progress=shown, **options)
     if not shown:
         return execute(spec, **options)
@@ -170,6 +181,11 @@ def run(
                 theirs(row, *measured)
 
         return execute(spec, on_measurement=on_measurement, **options)
+
+
+def _check_spec(spec: object) -> None:
+    if not isinstance(spec, RunSpec):
+        raise SpecError(f"a run is trained from a RunSpec, not from {quoted(spec)}; gs.RunSpec.from_toml reads TOML")
 
 
 def _somebody_looks_on() -> bool:
@@ -204,6 +220,7 @@ def train(
     call goes on from there. Without a store, `gs.run` trains and forgets. `track="tensorboard"` writes event
     files, into `track_dir` or beside the store.
     """
+    _check_spec(spec)
     resolve_engine(engine, device, spec)
     check_data(Running(), [spec], _path(store))
     opened = store if isinstance(store, Store) else Store(store)
@@ -269,40 +286,43 @@ def train_again(
         return execute(spec, engine=engine, on_measurement=show, on_evaluation=on_evaluation)
 
 
-def _plan(what: Axes | Plan | str | Path, base: RunSpec | None) -> Plan:
+def _plan(what: Axes | Plan | str | Path, base: RunSpec | None, store: Path) -> tuple[Plan, bool]:
     if isinstance(what, Mapping):
-        return Plan.over(what, base)
+        return Plan.over(what, base), False
     if base is not None:
         raise SpecError("base goes with axes; a plan, a sweep of the paper and a file have their own")
-    return what if isinstance(what, Plan) else find_plan(what)
+    if isinstance(what, Plan):
+        return what, False
+    if not isinstance(what, str | Path):
+        raise SpecError(f"a sweep is made of axes, a Plan, a name or a file, not of {quoted(what)}")
+    return named_sweep(what, store)
 
 
-def find_plan(what: str | Path) -> Plan:
-    """A sweep of the paper, such as "fig3a", or the one in a TOML file."""
+def named_sweep(what: str | Path, store: Path) -> tuple[Plan, bool]:
+    """A sweep of the paper, such as "fig3a", one of the store, or the one in a TOML file; and whether it is refined."""
     from grokscope.experiments.catalogue import SWEEPS
 
-    name = re.sub(r"^fig0(\d)", r"fig\1", str(what))  # as the figure that it belongs to is called
-    if name in SWEEPS:
-        return SWEEPS[name]
-    if str(what).endswith(".toml") or _is_there(Path(what)):
-        return Plan.from_file(Path(what))
+    named = str(what)
+    of_the_paper = re.sub(r"^fig0(\d)", r"fig\1", named)  # as the figure that it belongs to is called
+    if of_the_paper in SWEEPS:
+        return SWEEPS[of_the_paper], False
+    kept = {} if named.endswith(".toml") else _sweeps_of(store)
+    if named in kept:
+        return Plan.stored(named, kept[named].definition), kept[named].refined
+    if named.endswith(".toml") or _is_there(Path(what)):
+        return Plan.from_file(Path(what)), False
+    of_the_store = f" ({', '.join(kept)})" if kept else ""
     raise SpecError(
-        f"there is no sweep {quoted(str(what))}: name one of {', '.join(SWEEPS)}, or a .toml file, or a sweep of the "
-        f"store{did_you_mean(str(what), SWEEPS)}"
+        f"there is no sweep {quoted(named)}: name one of {', '.join(SWEEPS)}, or a .toml file, or a sweep of the "
+        f"store{of_the_store}{did_you_mean(named, [*kept, *SWEEPS])}"
     )
 
 
-def stored_sweep(name: str, store: Path) -> StoredSweep | None:
-    """The sweep of a store by its name, unless the paper or a file has one of this name."""
-    from grokscope.experiments.catalogue import SWEEPS
-
-    if name in SWEEPS or name.endswith(".toml") or not _is_there(store / "index.sqlite"):
-        return None
-    opened = Store(store, create=False)
-    try:
-        return next((sweep for sweep in opened.sweeps() if sweep.name == name), None)
-    finally:
-        opened.close()
+def _sweeps_of(store: Path) -> dict[str, StoredSweep]:
+    if not _is_there(store / "index.sqlite"):
+        return {}
+    with Store(store, create=False) as opened:
+        return {sweep.name: sweep for sweep in opened.sweeps()}
 
 
 def _is_there(path: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.dask_processes import DaskProcesses, free_port
 
-from grokscope import ClusterError, GrokscopeError, RunSpec, SpecError, sweep
+from grokscope import ClusterError, GrokscopeError, RunSpec, SpecError, figure, sweep
 from grokscope.cluster import ClusterRequest, DaskCluster, cluster_at
 from grokscope.cluster import connection as connecting
 from grokscope.cluster.remote import versions
@@ -41,6 +41,24 @@ def test_a_scheduler_that_is_not_there(tiny: RunSpec, tmp_path: Path, monkeypatc
     assert said.startswith(f"cannot reach the scheduler {address}: ")
     assert " object at 0x" not in said
     assert not said.endswith("Error")  # the name of an exception says nothing
+
+
+def test_a_scheduler_that_is_not_there_leaves_no_store(
+    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "CONNECT_SECONDS", 0.5)
+    address, store = f"tcp://127.0.0.1:{free_port()}", tmp_path / "new"
+    with pytest.raises(ClusterError, match="cannot reach the scheduler"):
+        sweep({"task.corruption": [0, 0.1]}, base=tiny, store=store, cluster=address)
+    with pytest.raises(ClusterError, match="cannot reach the scheduler"):
+        figure("fig06", scale="tiny", store=store, out=tmp_path / "figures", cluster=address)
+    assert not store.exists()
+
+
+def test_a_reason_has_words_even_if_its_cause_has_none() -> None:
+    error = OSError("Timed out trying to connect to tcp://10.0.0.1:8786 after 10 s")
+    error.__cause__ = TimeoutError()
+    assert connecting._reason(error) == str(error)
 
 
 def test_a_scheduler_that_hangs_from_the_beginning(

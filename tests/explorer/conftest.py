@@ -23,7 +23,7 @@ class Filled:
     path: Path
     plan: Plan
     specs: list[RunSpec]
-    with_weights: str  # α 0.3, ξ 0, no decay
+    with_weights: str  # α 0.3, ξ 0, no decay; with a name, tags and a note
     without_weights: str  # α 0.5, ξ 0, no decay
     failed: str
     damaged: str
@@ -46,6 +46,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Filled:
     trained = [*range(9), 10]  # 9 fails; 11 is never run
     for place in trained:
         store.save(execute(specs[place]), weights=place in (0, 3, 4))
+    store.set_name(specs[0].run_id, "baseline")
+    store.tag(specs[0].run_id, "good", "für-später")
+    store.set_note(specs[0].run_id, "Beside Figure 2.\n<b>Not bold.</b>")
     store.save_failure(specs[9], "ValueError: on purpose", "Traceback: on purpose")
     store.close()
     _damage(path, specs[10].run_id)

@@ -81,6 +81,7 @@ def test_lists_have_all_and_search_finds(page: Page, server: Server) -> None:
     page.goto(server.address)
     expect(page.get_by_role("link", name="small")).to_contain_text("10 of 12 run")
     expect(page.locator(".runs li")).to_have_count(10)
+    expect(page.locator(".runs li", has_text="baseline #für-später #good")).to_have_count(1)
     page.get_by_role("searchbox").fill("task.corruption>=0.3 optimizer.weight_decay=0")
     expect(page.locator(".runs li")).to_have_count(3)
     page.get_by_role("searchbox").fill("smal")
@@ -98,6 +99,8 @@ def test_a_click_on_a_cell_shows_the_network(page: Page, server: Server, filled:
     pane = page.get_by_role("article", name="Chosen cell")
     expect(pane).to_contain_text("data fraction α 0.3, corruption ξ 0, weight decay 0")
     expect(pane).to_contain_text(filled.with_weights)
+    expect(pane).to_contain_text("baseline #für-später #good")
+    expect(pane).to_contain_text("<b>Not bold.</b>")
     expect(pane.locator(".chart").first.locator("path.curve")).to_have_count(2)
     expect(pane.locator("details", has_text="IPR").first.locator(".barlayer .point").first).to_be_attached()
     assert "cell=0,0" in page.url

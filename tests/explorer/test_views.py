@@ -53,6 +53,14 @@ def test_runs_are_listed_newest_first_and_found_by_words_and_conditions(store: S
     assert len(views.run_list(store, limit=4, offset=8).runs) == 2
 
 
+def test_what_people_say_about_a_run_is_shown_and_found(store: Store, filled: Filled) -> None:
+    for search in ("baseline", "#good", "tag=für-später", "für-spä", "beside figure"):
+        (found,) = views.run_list(store, search).runs
+        assert (found.run_id, found.name, found.tags) == (filled.with_weights, "baseline", ["für-später", "good"])
+    run = runs.run_view(store, filled.with_weights)
+    assert (run.name, run.tags, run.note.splitlines()[0]) == ("baseline", found.tags, "Beside Figure 2.")
+
+
 def test_a_diagram_has_true_coordinates_and_every_state(store: Store, filled: Filled) -> None:
     view = diagrams.diagram_view(store, "small")
     assert view.columns.numbers == ALPHAS

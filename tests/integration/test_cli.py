@@ -262,11 +262,16 @@ def test_runs_are_found_by_what_was_measured(stored: tuple[Path, str]) -> None:
     accuracies = [run["final"]["test_accuracy"] for run in listed]
     assert accuracies == sorted(accuracies)
     assert len(accuracies) == 2
+    falling = look("runs", "list", "--sort", "-test_accuracy", "--limit", "1", "--json", cwd=cwd).stdout
+    assert [run["run_id"] for run in json.loads(falling)] == [listed[1]["run_id"]], "the best run"
+    assert "1 of 2 runs in" in look("runs", "list", "--sort", "test_accuracy", "--limit", "1", cwd=cwd).stderr
     best = json.loads(look("runs", "list", "--where", f"test_accuracy>={accuracies[1]}", "--json", cwd=cwd).stdout)
     assert [run["run_id"] for run in best] == [listed[1]["run_id"]]
     for condition, words in {
         "tst_accuracy>0": "did you mean 'test_accuracy'",
         "modulus>5": "did you mean 'task.modulus'",
+        "tags=good": "must be a field such as task.corruption, a measured number such as test_accuracy, or phase, "
+        "status, engine, tag, name; did you mean 'tag'?",
         "test_accuracy=high": "test_accuracy is a number",
     }.items():
         refused = look("runs", "list", "--where", condition, cwd=cwd, check=False)

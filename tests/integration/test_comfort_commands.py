@@ -80,6 +80,13 @@ def test_mistakes_are_one_line_and_status_2(stored: tuple[Path, list[str]], argu
     assert message in finished.stderr
 
 
+def test_flags_have_their_whole_names_at_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = grokscope("train", "-h", cwd=tmp_path).stdout
+    for flags in ("--lr,--learning-rate", "--weight-decay,--wd", "--data-fraction,--alpha", "--corruption,--xi"):
+        assert f" {flags} " in shown
+
+
 def test_a_store_of_a_newer_version_is_one_line(stored: tuple[Path, list[str]], tmp_path: Path) -> None:
     Store(tmp_path / "newer", create=True).close()
     with sqlite3.connect(tmp_path / "newer" / "index.sqlite") as index:

@@ -13,6 +13,7 @@ import pytest
 from tests.integration.processes import is_running, wait_until
 
 import grokscope as gs
+from grokscope.experiments.catalogue import SWEEPS
 from grokscope.sweeps.diagram import phase_diagram
 from grokscope.sweeps.display import SweepDisplay
 from grokscope.sweeps.estimate import estimate_sweep
@@ -74,9 +75,11 @@ def test_plans_names_and_files(tiny: gs.RunSpec, tmp_path: Path) -> None:
     diagram = gs.sweep(tmp_path / "file.toml", store=tmp_path, workers=0, seeds=2, weights=True, progress=False)
     assert (diagram.plan.name, diagram.plan.seed_count) == ("file", 2)
     assert all(run.has_weights for run in gs.Store(tmp_path).runs(where=["task.modulus=7"]))
-    paper = gs.sweep(gs.sweeping.find_plan("fig3a").with_fields({"task.modulus": "7", "model.width": "8",
+    paper = gs.sweep(SWEEPS["fig3a"].with_fields({"task.modulus": "7", "model.width": "8",
         "training.steps": "1"}), grid="2x2", name="small", store=tmp_path, workers=0, progress=False)  # fmt: skip
     assert (paper.plan.name, paper.plan.size) == ("small", 16)
+    assert gs.sweep("mine", store=tmp_path, workers=0, progress=False).plan.name == "mine"
+    assert all(cell.outcome for cell in gs.Store(tmp_path).cells("mine")), "it goes on by its name"
 
 
 def test_networks_that_were_not_kept_are_trained_again_for_their_weights(tiny: gs.RunSpec, tmp_path: Path) -> None:
@@ -105,6 +108,7 @@ def test_bad_input_is_refused_before_anything_is_made(tiny: gs.RunSpec, tmp_path
     store = tmp_path / "runs"
     for what, options, message in (
         ("fig3", {}, "there is no sweep 'fig3'"),
+        ([1], {}, "a sweep is made of axes, a Plan, a name or a file, not of"),
         ({"task.corruptio": [1]}, {}, "did you mean 'corruption'"),
         ({"task.corruption": "0.3"}, {}, "must be a list of values"),
         ({("model.width", "training.seed"): [(8,)]}, {}, "needs 2 values at every point, not"),
@@ -119,7 +123,7 @@ def test_bad_input_is_refused_before_anything_is_made(tiny: gs.RunSpec, tmp_path
         ("fig3a", {"base": tiny}, "base goes with axes"),
     ):
         with pytest.raises(gs.GrokscopeError, match=message):
-            gs.sweep(what, store=store, **options)
+            gs.sweep(what, store=store, **options)  # type: ignore[arg-type]
     assert not store.exists()
 
 

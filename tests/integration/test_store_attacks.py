@@ -216,7 +216,7 @@ def test_the_commands_speak_plainly(tmp_path: Path) -> None:
     found = grokscope("store", "check", cwd=tmp_path, check=False)
     assert found.returncode == 1
     assert f"damaged run {file.name[:16]}: " in found.stdout
-    assert "1 findings, 1 of them damage. To mend them: grokscope store check --repair" in found.stderr
+    assert "Findings: 1, 1 of them damage. To mend them: grokscope store check --repair" in found.stderr
     (listed,) = json.loads(grokscope("store", "check", "--json", cwd=tmp_path, check=False).stdout)
     assert (listed["kind"], listed["name"], listed["repair"]) == ("run", file.name[:16], None)
     mended = grokscope("store", "check", "--repair", cwd=tmp_path)

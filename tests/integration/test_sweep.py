@@ -131,6 +131,7 @@ def test_a_sweep_goes_on_by_its_name(tmp_path: Path) -> None:
     unknown = grokscope("sweep", "mime", cwd=tmp_path, check=False)
     assert unknown.returncode == 2
     assert "there is no sweep 'mime'" in unknown.stderr
+    assert "a sweep of the store (mine); did you mean 'mine'?" in unknown.stderr
 
 
 def test_sweeps_are_renamed_and_deleted(short: Path) -> None:

@@ -63,6 +63,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(
     assert not is_under_way(tmp_path)
     assert Store(tmp_path / "grokscope-runs").all() == []
     assert 0 < checkpointed_step(tmp_path, uninterrupted["run_id"]) < 60000
+    assert "1 run with a checkpoint to go on from" in grokscope("status", cwd=tmp_path).stderr
     assert curve_of(grokscope(*LONG, "--json", cwd=tmp_path)) == uninterrupted
     assert not list((tmp_path / "grokscope-runs" / "checkpoints").iterdir())
 

@@ -2,11 +2,15 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import grokscope as gs
+from grokscope.cli.commands import all_commands
+from grokscope.cli.completion import offered_runs, offered_sweeps
 from grokscope.sweeps import run_all
 from grokscope.sweeps.running import Running
 
@@ -40,6 +44,20 @@ def test_a_run_that_was_stored_without_its_network_is_trained_again_for_it(tiny:
 def test_callbacks_need_a_run_that_is_trained(tiny: gs.RunSpec, tmp_path: Path) -> None:
     with pytest.raises(gs.GrokscopeError, match="on_measurement cannot be used with a store"):
         gs.run(tiny, store=tmp_path, on_measurement=lambda row, spectra: None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_that_are_none_are_named(tiny: gs.RunSpec, result: gs.RunResult, tmp_path: Path) -> None:
+    with pytest.raises(gs.GrokscopeError, match=r"no option 'on_measurment'.*did you mean 'on_measurement'"):
+        gs.run(tiny, on_measurment=print)
+    for options in ({}, {"store": tmp_path}):
+        with pytest.raises(gs.GrokscopeError, match="no option 'weights'; the network is kept in any case: it has"):
+            gs.run(tiny, weights=True, **options)  # type: ignore[arg-type]
+    for train in (gs.run, gs.train):
+        with pytest.raises(gs.SpecError, match=r"from a RunSpec, not from 'my\.toml'"):
+            train("my.toml")  # type: ignore[arg-type]
+    with pytest.raises(gs.GrokscopeError, match="a film is made of a RunResult, not of '41630c'"):
+        gs.animate("41630c", tmp_path / "grok.gif")  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
 
 
@@ -129,3 +147,31 @@ def test_weights_that_decay_too_fast_are_told_from_a_large_learning_rate(tiny: g
     assert "must be below 200" in decayed.describe()
     fast = gs.run(tiny.updated({"optimizer.learning_rate": 1e20}))
     assert fast.describe().endswith("Try a smaller learning rate.")
+
+
+def test_a_shell_completes_runs_and_sweeps(tiny: gs.RunSpec, tmp_path: Path) -> None:
+    with gs.Store(tmp_path / "runs") as store:
+        store.save(gs.run(tiny))
+        store.set_name(tiny.run_id, "zeroth")
+        plan = gs.Plan.over({"training.seed": [0]}, tiny)
+        store.record_sweep("mine", plan.to_dict(), [tiny.run_id], refined=False)
+    context: Any = SimpleNamespace(params={"store": tmp_path / "runs"})
+    assert offered_runs(context, "") == ["zeroth", tiny.run_id]
+    assert offered_runs(context, tiny.run_id[:3]) == [tiny.run_id]
+    assert offered_sweeps(context, "m") == ["mine"]
+    assert offered_sweeps(context, "x") == []
+    nowhere: Any = SimpleNamespace(params={"store": tmp_path / "nowhere"})
+    assert offered_runs(nowhere, "") == offered_sweeps(nowhere, "") == []
+
+
+def test_every_argument_that_is_a_run_or_a_sweep_is_completed() -> None:
+    commands = all_commands()
+    leaves = [leaf for command in commands.values() for leaf in getattr(command, "commands", {"": command}).values()]
+    named = [
+        parameter
+        for leaf in leaves
+        for parameter in leaf.params
+        if (parameter.metavar or "").strip("[]…") in ("RUN", "SWEEP")
+    ]
+    assert len(named) > 15
+    assert all(parameter._custom_shell_complete for parameter in named)

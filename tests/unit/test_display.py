@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 import grokscope as gs
+from grokscope import notes
 from grokscope.sweeps import display
 from grokscope.sweeps.display import SweepDisplay
 from grokscope.sweeps.messages import Expected, Failed, Finished, Started, StillWaiting, Waiting
@@ -120,3 +121,22 @@ def test_where_colours_are_few_phases_are_letters(terminal: dict[str, str], monk
     assert ". . . . . . . ." in lines
     assert "▀" not in captured.get()
     assert "L forgetting" in captured.get()
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_the_legend_breaks_between_its_entries(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines = shown()._legend().plain.splitlines()
+    assert all(len(line.rstrip()) <= width for line in lines)
+    assert len(lines) > 1
+    entries = [entry.split(" ", 1) for line in lines for entry in line.split("  ") if entry]
+    assert [words for _, words in entries] == [*(phase.value.replace("_", " ") for phase in gs.Phase), "missing"]
+
+
+def test_a_dumb_terminal_gets_lines_since_nothing_there_can_be_drawn_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    assert notes.shows_bars()
+    monkeypatch.setenv("TERM", "dumb")
+    assert not notes.shows_bars()

@@ -16,7 +16,7 @@ from grokscope import GrokscopeError, Plan, RunSpec, Store, run
 from grokscope.errors import MOST_CHARACTERS
 from grokscope.spec import SECTIONS, field_of, field_paths
 from grokscope.store import Condition
-from grokscope.sweeping import find_plan
+from grokscope.sweeping import named_sweep
 from grokscope.sweeps.formula import Formula
 
 DEEP_LIST = "[" * 5000 + "]" * 5000
@@ -125,7 +125,7 @@ def test_plans_in_python() -> None:
 
 def test_names_that_no_file_can_have(tmp_path: Path) -> None:
     for name in ("x" * 5000, "x" * 5000 + ".toml", "\0", "\0.toml"):
-        assert done_or_refused(partial(find_plan, name))
+        assert done_or_refused(partial(named_sweep, name, tmp_path))
         assert done_or_refused(partial(RunSpec.from_file, tmp_path / name))
 
 

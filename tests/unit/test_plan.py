@@ -195,7 +195,10 @@ def test_the_grid_of_the_paper() -> None:
         ),
         ('[axes]\n"task.corruption" = { from = 0, to = 1 }', r"needs numbers from, to, and either count or step"),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, count = 2, step = 1 }', r"either count or step"),
-        ('[axes]\n"task.corruption" = { from = 0, to = 1, cout = 2 }', r"unknown key cout.*did you mean 'count'"),
+        (
+            '[axes]\n"task.corruption" = { from = 0, to = 1, cout = 2 }',
+            r"unknown key cout: a range has from, to, count, step, log; did you mean 'count'",
+        ),
         ('[axes]\n"task.corruption" = { from = 0, to = 1, step = 0 }', r"a step above 0"),
         ('[axes]\n"training.seed" = { from = 1, to = 2000000, step = 1 }', r"more than 150,000 values"),
         (

@@ -55,7 +55,9 @@ def test_what_is_said_is_found_again(store: gs.Store, results: list[gs.RunResult
     assert [run.run_id for run in store.runs(["tag=good", "tag=new"])] == [first]
     assert [run.run_id for run in store.runs("name=baseline")] == [first]
     assert {run.run_id for run in store.runs("name!=baseline")} == {second, third}
-    assert store.runs(sort="name")[-1].run_id == first
+    assert store.runs(sort="name")[-1].run_id == store.runs(sort="-name")[0].run_id == first
+    row = gs.open(store.path).where("name=baseline").runs.iloc[0]
+    assert (row["name"], row["tags"], row["note"]) == ("baseline", "good new", "two\nlines")
     assert json.loads(json.dumps(found.to_dict()))["tags"] == ["good", "new"]
     assert found.spec.run_id == first, "it is no part of the run"
 

@@ -254,6 +254,13 @@ def test_places_that_cannot_be_a_store(tmp_path: Path) -> None:
         gs.Store(file / "below")
     with pytest.raises(gs.StoreError, match="there is no store at"):
         gs.Store(tmp_path / "nowhere", create=False)
+    lost = tmp_path / "lost" / "runs" / "ab" / "abc.safetensors"
+    lost.parent.mkdir(parents=True)
+    lost.touch()
+    with pytest.raises(
+        gs.StoreError, match=f"no index any more: grokscope store check --repair --store {tmp_path}/lost"
+    ):
+        gs.Store(tmp_path / "lost", create=False)
     (tmp_path / "index.sqlite").write_text("not a database, and long enough that SQLite looks at it")
     with pytest.raises(gs.StoreError, match="cannot open the store"):
         gs.Store(tmp_path)

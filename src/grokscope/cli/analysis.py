@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grokscope.cli.completion import offered_runs
 from grokscope.errors import GrokscopeError
 from grokscope.outputs import write_table
 from grokscope.result import RunResult, analytic_result
@@ -22,6 +23,7 @@ NetworkArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
+        autocompletion=offered_runs,
         help="A run id or its first digits; or analytic, the closed-form network (analytic:31:200 for p=31, N=200).",
         show_default=False,
     ),

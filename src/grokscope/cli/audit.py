@@ -12,6 +12,7 @@ from rich.table import Table as TextTable
 
 from grokscope.cli.analysis import JsonOption, OutOption, Table, check_outputs, load_network, write_outputs
 from grokscope.cli.audit_table import audit_table
+from grokscope.cli.completion import offered_runs
 from grokscope.cli.counting import counted
 from grokscope.cli.options import DEFAULT_STORE, DataDirOption, StoreOption, note
 from grokscope.cli.values import file_name, input_columns, network_name, print_json
@@ -40,6 +41,7 @@ def audit(
         str | None,
         typer.Argument(
             metavar="RUN",
+            autocompletion=offered_runs,
             help="A run id or its first digits, with stored weights; or analytic, the closed-form network "
             "(analytic:31:200 for p=31, N=200).",
             show_default=False,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.completion import offered_runs, offered_sweeps
 from grokscope.cli.options import note
 from grokscope.errors import GrokscopeError, did_you_mean
 from grokscope.store import Store
@@ -18,9 +19,16 @@ WhereOption = Annotated[
 ]
 RunsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="RUN…", help="Run ids, the beginnings of them, or names.", show_default=False),
+    typer.Argument(
+        metavar="RUN…",
+        help="Run ids, the beginnings of them, or names.",
+        show_default=False,
+        autocompletion=offered_runs,
+    ),
 ]
-SweepOption = Annotated[str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")]
+SweepOption = Annotated[
+    str | None, typer.Option(metavar="SWEEP", help="Only runs of this sweep.", autocompletion=offered_sweeps)
+]
 
 
 def chosen_runs(

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.counting import counted
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.errors import GrokscopeError
@@ -59,7 +60,9 @@ def explore(
 
 
 def report(
-    sweep: Annotated[list[str], typer.Argument(metavar="SWEEP…", help="Sweeps of the store.")],
+    sweep: Annotated[
+        list[str], typer.Argument(metavar="SWEEP…", help="Sweeps of the store.", autocompletion=offered_sweeps)
+    ],
     out: Annotated[Path, typer.Option(help="The file to write; it ends in .html.")] = DEFAULT_REPORT,
     store: StoreOption = DEFAULT_STORE,
     cells: Annotated[

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.choosing import SweepOption, WhereOption
+from grokscope.cli.completion import offered_runs
 from grokscope.cli.counting import counted
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.errors import GrokscopeError, did_you_mean, quoted
@@ -50,7 +51,13 @@ _LIBRARIES = {"parquet": ("pyarrow",), "netcdf": ("xarray", "h5netcdf", "h5py")}
 
 def export_runs(
     run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="A run id, or the beginning of one.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="RUN",
+            help="A run id, the beginning of one, or a name.",
+            show_default=False,
+            autocompletion=offered_runs,
+        ),
     ] = None,
     sweep: SweepOption = None,
     where: WhereOption = None,

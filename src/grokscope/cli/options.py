@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.commands import help_without_command
+from grokscope.cli.completion import offered_runs
 from grokscope.images import DATA_DIRECTORY
 from grokscope.notes import note
 from grokscope.store import DEFAULT_STORE, store_flag
@@ -27,7 +28,13 @@ StoreOption = Annotated[
     typer.Option("--store", help="Directory of the stored runs.", show_default=True, envvar="GROKSCOPE_STORE"),
 ]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run id, the beginning of one, or a name.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run id, the beginning of one, or a name.",
+        show_default=False,
+        autocompletion=offered_runs,
+    ),
 ]
 EngineOption = Annotated[
     str,

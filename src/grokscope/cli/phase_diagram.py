@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from grokscope.cli.analysis import JsonOption, check_outputs
+from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.cli.values import print_json
 from grokscope.errors import GrokscopeError
@@ -19,7 +20,13 @@ from grokscope.sweeps.recorded import read_diagram
 
 def phase_diagram(
     sweep: Annotated[
-        str | None, typer.Argument(metavar="[SWEEP]", help="A sweep that was started on the store.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[SWEEP]",
+            autocompletion=offered_sweeps,
+            help="A sweep that was started on the store.",
+            show_default=False,
+        ),
     ] = None,
     table: Annotated[
         Path | None,

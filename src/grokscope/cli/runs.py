@@ -37,11 +37,13 @@ def list_runs(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="Sort by a field or a measured number, smallest first.",
+            help="Sort by a field or a measured number, smallest first; -FIELD has the largest first.",
             show_default="oldest first",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many of the last runs to list; 0 for all.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=0, help="How many runs to list: the last, or with -FIELD the first; 0 for all.")
+    ] = 100,
     store: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,7 +53,7 @@ def list_runs(
 
     grokscope runs list --where phase=full_inversion --where "task.corruption>=0.3"
 
-    grokscope runs list --sweep fig3a --where "test_accuracy>0.9" --sort mean_ipr
+    grokscope runs list --sweep fig3a --where "test_accuracy>0.9" --sort -mean_ipr
 
     grokscope runs list --where tag=good --limit 0 --json
     """
@@ -65,10 +67,9 @@ def list_runs(
         console.print(_wide(stored))
     else:
         typer.echo(_narrow(stored))
-    shown = (
-        f"The newest {len(stored)} of {found:,} runs; --limit 0 shows all" if len(stored) < found else f"{found} runs"
-    )
-    note(f"{shown} in {store}")
+    some = f"{'' if sort else 'The newest '}{len(stored)} of " if len(stored) < found else ""
+    all_of_them = "; --limit 0 shows all" if some else ""
+    note(f"{some}{found:,} run{'' if found == 1 else 's'} in {store}{all_of_them}")
 
 
 @runs.command("show")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.completion import offered_runs
 from grokscope.cli.options import DEFAULT_STORE, StoreOption
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
@@ -15,7 +16,11 @@ _MOST_ABREAST = 8
 def show(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN…", help="Run ids, or the beginnings of them; several are drawn side by side."),
+        typer.Argument(
+            metavar="RUN…",
+            help="Run ids, the beginnings of them, or names; several are drawn side by side.",
+            autocompletion=offered_runs,
+        ),
     ],
     out: Annotated[
         Path | None,

@@ -16,6 +16,7 @@ import typer
 from grokscope.spec import field_of
 
 YOURS = "your own as file.py:Class"
+_SHORT = {"whole number": "integer", "finite number": "number", "list of whole numbers": "integers"}  # 80 columns
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Flag:
         option: Any = typer.Option(
             *([f"--{name}/--no-{name}"] if on_or_off else [f"--{each}" for each in (name, *self.also.split())]),
             help=self._help(choices, default),
-            metavar=None if on_or_off else kind.upper(),
+            metavar=None if on_or_off else _SHORT.get(kind, kind).upper(),
             rich_help_panel=self.path.partition(".")[0].title(),
             show_default=False,
         )

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
 from grokscope.phases import Phase
 from grokscope.store import Failure, Store, StoredSweep
@@ -18,7 +19,12 @@ _SHOWN_FAILURES = 20
 
 def status(
     sweep: Annotated[
-        str | None, typer.Argument(metavar="[SWEEP]", help="Only this sweep, with the tracebacks of failed runs.")
+        str | None,
+        typer.Argument(
+            metavar="[SWEEP]",
+            autocompletion=offered_sweeps,
+            help="Only this sweep, with the tracebacks of failed runs.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     store: StoreOption = DEFAULT_STORE,
@@ -35,14 +41,19 @@ def status(
     sweeps = [find_sweep(opened, sweep)] if sweep else opened.sweeps()
     running = opened.running()
     failures = opened.failures(sweep)
+    interrupted = sorted(opened.checkpoints().keys() - running)
     rows = [_row(opened, found, running) for found in sweeps]
     if as_json:
-        typer.echo(json.dumps({"sweeps": rows, "failures": [_failure(failure) for failure in failures]}))
+        failed = [_failure(failure) for failure in failures]
+        typer.echo(json.dumps({"sweeps": rows, "failures": failed, "interrupted": interrupted}))
         return
     if rows:
         Console(width=None if Console().is_terminal else 160).print(_table(rows))
     else:
         note(f"No sweep was started on the store {store} yet: grokscope sweep fig3a --grid 5x5")
+    if interrupted:
+        runs = f"{len(interrupted)} run{'' if len(interrupted) == 1 else 's'}"
+        note(f"In the store: {runs} with a checkpoint to go on from. The command that began goes on.")
     for failure in failures[-_SHOWN_FAILURES:]:
         typer.echo(f"failed {failure.run_id} {failure.failed_at}: {failure.error}")
         if sweep:

@@ -58,7 +58,7 @@ def check(
         note(f"{len(findings) - len(open_)} of {len(findings)} findings were mended{left}.")
     else:
         note(
-            f"{len(findings)} findings, {len(damage)} of them damage. "
+            f"Findings: {len(findings)}, {len(damage)} of them damage. "
             f"To mend them: grokscope store check --repair{store_flag(path)}"
         )
     if damage:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import (
     DEFAULT_STORE,
     ClusterConfigOption,
@@ -25,7 +26,7 @@ from grokscope.cli.options import (
 from grokscope.cli.running import FEWER_WITH_REFINE, running_from, workers_in_words
 from grokscope.cli.values import assignments, print_json
 from grokscope.store import Store
-from grokscope.sweeping import find_plan, specs_to_run, start_sweep, stored_sweep
+from grokscope.sweeping import named_sweep, specs_to_run, start_sweep
 from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.labels import said, short_value
@@ -42,7 +43,9 @@ def sweep(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="SWEEP", help="A sweep of the paper, such as fig3a, a .toml file, or a sweep of the store by name."
+            metavar="SWEEP",
+            autocompletion=offered_sweeps,
+            help="A sweep of the paper, such as fig3a, a .toml file, or a sweep of the store by name.",
         ),
     ],
     fields: Annotated[
@@ -128,11 +131,10 @@ def sweep(
 
     grokscope sweep fig3a --cluster tcp://login:8786
     """
-    known = stored_sweep(what, store)
-    plan = find_plan(what) if known is None else Plan.stored(known.name, known.definition)
+    plan, refined_before = named_sweep(what, store)
     changes = assignments(fields or []) | ({} if settle is None else {"training.settle": str(settle)})
     plan = plan.changed(name=name).with_fields(changes).changed(grid=grid, seeds=seeds)
-    refining = refining or (known is not None and known.refined)
+    refining = refining or refined_before
     tracked = None if dry_run else track_directory(track, track_dir, store)
     with running_from(
         workers,

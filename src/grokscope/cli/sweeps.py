@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
@@ -12,7 +13,10 @@ from grokscope.sweeps.diagram import find_sweep
 sweeps = typer.Typer(help="Rename and delete sweeps of the store.", invoke_without_command=True)
 sweeps.callback()(help_without_command)
 
-SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep of the store.", show_default=False)]
+SweepArgument = Annotated[
+    str,
+    typer.Argument(metavar="SWEEP", help="A sweep of the store.", show_default=False, autocompletion=offered_sweeps),
+]
 
 
 @sweeps.command("rename")

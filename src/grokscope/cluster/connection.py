@@ -343,5 +343,6 @@ class _silenced:  # noqa: N801 (used like a function)
 
 
 def _reason(error: OSError) -> str:
-    words = re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error))  # the object of Dask's that met it says nothing
+    words = str(error.__cause__ or "") or str(error)
+    words = re.sub(r"in <[^>]*>: ", "", words)  # the object of Dask's that met it says nothing
     return in_one_line(words) or "nothing answers there; one is started with: dask scheduler"

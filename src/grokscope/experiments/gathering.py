@@ -27,7 +27,7 @@ from grokscope.store import Store
 from grokscope.sweeps import Running, run_all
 from grokscope.sweeps.estimate import estimated_bytes, estimated_seconds, relative_cost
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.running import check_data, check_engines
+from grokscope.sweeps.running import check_data, check_engines, check_reached
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
 
@@ -136,6 +136,7 @@ def gather(work: Work) -> Store:
 
     Shows how it goes. The first Ctrl-C saves where the runs under way stand and raises StoppedError.
     """
+    check_reached(work.running, work.store)
     store = Store(work.store, create=True)
     _delete_damaged(store, work.specs)
     if missing := missing_networks(store, work.specs):

@@ -56,6 +56,8 @@ class RunSummary(BaseModel):
     finished_at: str
     outcome: str | None
     words: str  # its settings in a line
+    name: str | None = None
+    tags: list[str] = []
     train_accuracy: float | None
     test_accuracy: float | None
     has_weights: bool
@@ -148,6 +150,9 @@ class RunView(BaseModel):
     phase: str | None = None
     words: str  # what happened, or what is the matter
     settings: str = ""
+    name: str | None = None
+    tags: list[str] = []
+    note: str = ""
     finished_at: str | None = None
     seconds: float | None = None  # that training took, and will take again
     engine: str | None = None

@@ -169,6 +169,8 @@ def _listed(view: m.RunView) -> m.RunSummary:
         finished_at=view.finished_at or "",
         outcome=view.phase or "diverged",
         words=view.settings,
+        name=view.name,
+        tags=view.tags,
         train_accuracy=last["train_accuracy"],
         test_accuracy=last["test_accuracy"],
         has_weights=view.has_weights,

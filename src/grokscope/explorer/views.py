@@ -63,7 +63,7 @@ def _axes_in_words(axes: Iterable[Mapping[str, Sequence[str]]]) -> str:
 
 
 def run_list(store: Store, search: str = "", *, limit: int = 50, offset: int = 0) -> m.RunList:
-    """Runs, newest first. `search` has conditions such as task.corruption>=0.3, and words of an id, phase or spec."""
+    """Runs, newest first. `search` has conditions such as task.corruption>=0.3, and words that `Store.page` finds."""
     words = search.split()
     conditions = [word for word in words if re.search("[=<>]", word)]
     text = [word.lower() for word in words if not re.search("[=<>]", word)]
@@ -88,6 +88,8 @@ def _run_summary(run: StoredRun) -> m.RunSummary:
         finished_at=run.finished_at,
         outcome=run.phase.value if run.phase else "diverged",
         words=settings_of(run.spec),
+        name=run.name,
+        tags=list(run.tags),
         train_accuracy=rounded(final.get("train_accuracy")),
         test_accuracy=rounded(final.get("test_accuracy")),
         has_weights=run.has_weights,

@@ -32,6 +32,9 @@ _OUTCOME: Kinds = {
     "seconds": float,
     "has_weights": bool,
     "finished_at": str,
+    "name": str,
+    "tags": str,
+    "note": str,
 }
 
 
@@ -60,13 +63,15 @@ class StreamedTable:
 
 
 def runs_table(store: Store, run_ids: Sequence[str], on_run: OnRun = lambda: None) -> StreamedTable:
-    """One row for each run: what became of it, all of its settings, and its last measured row. Reads the index only."""
+    """One row for each run: its outcome, what people say about it, its settings, its last row. Reads the index only."""
     survey, finals = surveyed(store, run_ids)
     kinds = _OUTCOME | _known(survey.kinds) | finals
 
     def rows() -> Iterator[dict[str, Value]]:
         for run in entries(store, run_ids):
-            yield {**{name: getattr(run, name) for name in _OUTCOME}, **run.spec.settings(), **(run.final or {})}
+            outcome = {name: getattr(run, name) for name in _OUTCOME}
+            said = {"tags": " ".join(run.tags) or None, "note": run.note or None}
+            yield {**outcome, **said, **run.spec.settings(), **(run.final or {})}
             on_run()
 
     return StreamedTable(kinds, _in_parts(kinds, ({name: [value] for name, value in row.items()} for row in rows())))

@@ -55,6 +55,9 @@ class OpenStore:
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
         if not create and not os.path.lexists(self._root / INDEX):
+            if any((self._root / "runs").glob("??/*.safetensors")):
+                repair = f"grokscope store check --repair{store_flag(self.path)}"
+                raise StoreError(f"the store {self.path} has no index any more: {repair} makes it again from the runs")
             raise StoreError(f"there is no store at {self.path}; name one with --store, or train a run first")
         with as_store_error(f"cannot open the store {self.path}"):
             self._connection = open_index(self._root, create=create)

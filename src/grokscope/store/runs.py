@@ -32,6 +32,12 @@ _REMARKS = (
     f"(SELECT iif({SOUND_REMARKS}, json_array(remarks.name, json(remarks.tags), remarks.note), "
     f"'{DAMAGED_REMARKS}') FROM remarks WHERE remarks.run_id = runs.run_id)"
 )
+_SAID = (
+    "(SELECT coalesce(remarks.name, '') || ' ' || remarks.note || ' ' || "
+    "coalesce((SELECT group_concat('#' || value, ' ') "
+    "FROM json_each(iif(json_valid(remarks.tags), remarks.tags, '[]'))), '') "
+    "FROM remarks WHERE remarks.run_id = runs.run_id)"
+)
 _COLUMNS = f"{', '.join(RECORD)}, file, checksum, {_REMARKS}, {SOUND}"
 
 
@@ -189,6 +195,8 @@ class Runs(OpenStore):
     ) -> list[StoredRun]:
         """The runs that meet all conditions, oldest first, or sorted by a field; with `limit` only the last of them.
 
+        `sort="-test_accuracy"` has the largest first, and `limit` then keeps the first.
+
         store.runs(where=["optimizer.weight_decay>=5", "phase=coexistence"], sweep="fig3a", sort="test_accuracy")
         """
         return self.search(where, limit, sweep=sweep, sort=sort)[1]
@@ -201,9 +209,10 @@ class Runs(OpenStore):
         sweep: str | None = None,
         sort: str | None = None,
     ) -> tuple[int, list[StoredRun]]:
-        """How many runs meet all conditions, and the last `limit` of them, in the order of `runs`."""
+        """How many runs meet all conditions, and some of them as `runs` says."""
         run_ids = self.ids(where, sweep=sweep, sort=sort)
-        chosen = run_ids if limit is None else run_ids[-limit:]
+        falling = sort is not None and sort.startswith("-")
+        chosen = run_ids if limit is None else run_ids[:limit] if falling else run_ids[-limit:]
         runs = self.entries(chosen)
         return len(run_ids) - len(chosen) + len(runs), runs
 
@@ -211,9 +220,8 @@ class Runs(OpenStore):
         self, where: Sequence[str | Condition] = (), *, sweep: str | None = None, sort: str | None = None
     ) -> list[str]:
         """The ids of the runs that meet all conditions, damaged ones included, in the order of `runs`."""
-        self._check_known(
-            [*([where] if isinstance(where, str) else where), *([Condition(sort, "=", 0)] if sort else [])]
-        )
+        sorted_by = [Condition(sort.removeprefix("-"), "=", 0)] if sort else []
+        self._check_known([*([where] if isinstance(where, str) else where), *sorted_by])
         try:
             return self._ids_where(where, sweep, sort, SPEC)
         except StoreError:
@@ -240,8 +248,9 @@ class Runs(OpenStore):
         if sweep is not None:
             clause += f" {'AND' if clause else 'WHERE'} run_id IN (SELECT run_id FROM cells WHERE sweep = ?)"
             values.append(sweep)
-        column, defaults = column_of(sort, spec) if sort else ("finished_at", [])
-        order = f"ORDER BY {column}, finished_at, run_id"
+        column, defaults = column_of(sort.removeprefix("-"), spec) if sort else ("finished_at", [])
+        falling = " DESC" if sort and sort.startswith("-") else ""
+        order = f"ORDER BY {column}{falling}, finished_at, run_id"
         with self._reading():
             found = self._index.execute(f"SELECT run_id FROM runs {clause} {order}", [*values, *defaults])
             return [run_id for (run_id,) in found]
@@ -249,7 +258,9 @@ class Runs(OpenStore):
     def page(
         self, where: Sequence[str | Condition] = (), text: Sequence[str] = (), *, limit: int, offset: int = 0
     ) -> Page:
-        """Some of the runs that meet all conditions and have all these words in their id, phase or spec, newest first.
+        """Some of the runs that meet all conditions and have all these words somewhere, newest first.
+
+        A word is looked for in the id, the phase, the spec, the name, the tags and the note.
 
         store.page(["task.corruption>=0.3"], ["transformer"], limit=50)
         """
@@ -258,8 +269,8 @@ class Runs(OpenStore):
         for word in text:
             pattern = "%" + re.sub("([%_!])", r"!\1", word) + "%"
             clause += f" {'AND' if clause else 'WHERE'} (run_id LIKE ? ESCAPE '!' OR phase LIKE ? ESCAPE '!'"
-            clause += " OR spec LIKE ? ESCAPE '!')"
-            values += [pattern[1:], pattern, pattern]
+            clause += f" OR spec LIKE ? ESCAPE '!' OR {_SAID} LIKE ? ESCAPE '!')"
+            values += [pattern[1:], pattern, pattern, pattern]
         with self._reading():
             (total,) = self._index.execute(f"SELECT count(*) FROM runs {clause}", values).fetchone()
             # The ids first: sorting all rows with all columns would check the seal of every run.
@@ -277,7 +288,7 @@ class Runs(OpenStore):
                 query = f"SELECT 1 FROM runs WHERE {known_somewhere(field)} IS NOT NULL LIMIT 1"
                 known = self._index.execute(query).fetchone()
             if not known:
-                raise SpecError(f"{unknown_field(field)}; nor has a run in the store {self.path} one of your own")
+                raise SpecError(f"no run in the store {self.path} has {field}: {unknown_field(field)}")
 
     def load(self, run_id: str) -> RunResult:
         """Load a run with its curve, its spectra and, if they were kept, its weights."""

@@ -128,8 +128,12 @@ def fields_of_users_own(where: Sequence[str | Condition]) -> list[str]:
 
 def unknown_field(field: str) -> str:
     """What to say of a field that no run has."""
-    meant = did_you_mean(field, COLUMNS) if is_measured(field) else ""
-    return f"there is no column {field}{meant}" if meant else unknown_key(field)
+    if not is_measured(field) or field in {path.partition(".")[2] for path in field_paths()}:
+        return unknown_key(field)
+    return (
+        "must be a field such as task.corruption, a measured number such as test_accuracy, or "
+        f"{', '.join([*_COLUMNS, *_REMARKS])}{did_you_mean(field, [*COLUMNS, *_COLUMNS, *_REMARKS])}"
+    )
 
 
 def known_somewhere(field: str) -> str:

@@ -181,14 +181,18 @@ class SweepDisplay:
         return outcomes.most_common(1)[0][0] if outcomes else MISSING
 
     def _legend(self) -> Text:
-        text = Text()
+        text, length = Text(), 0  # of the last line: a mark and its words are not parted
         for outcome in dict.fromkeys([*(phase.value for phase in Phase), *self._outcomes.values(), MISSING]):
             mark = Text(f"{_LETTERS[outcome]} ") if self._letters else Text("█ ", style=_COLORS[outcome])
-            text.append_text(mark).append(f"{outcome.replace('_', ' ')}  ")
+            mark.append(outcome.replace("_", " "))
+            if length + len(mark) > self._console.width:
+                text, length = text.append("\n"), 0
+            text.append_text(mark).append("  ")
+            length += len(mark) + 2
         return text
 
     def _summary(self) -> Text:
-        text = Text(f"{self._done} of {self._todo} runs")
+        text = Text(f"{self._done} of {self._todo} runs" if self._todo else "0 runs so far")
         if self._failed:
             text.append(f", {self._failed} failed", style="bold red")
         if self._done:

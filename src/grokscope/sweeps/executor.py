@@ -55,5 +55,8 @@ class Cluster(Protocol):
     def check(self, specs: Iterable[RunSpec]) -> None:
         """Refuse runs that cannot be done there."""
 
+    def connect(self) -> None:
+        """Ask for the machines now; an error if nobody answers."""
+
     def executor(self, store: Path, running: "Running") -> Executor:
         """An executor on them; the machines are asked for when the first one is needed."""

@@ -95,6 +95,12 @@ def check_data(running: Running, specs: Iterable[RunSpec], store: Path) -> None:
             raise GrokscopeError(reason)
 
 
+def check_reached(running: Running, store: Path) -> None:
+    """Refuse a cluster that does not answer, before a store is made for its runs."""
+    if running.cluster is not None and not (store / "index.sqlite").exists():
+        running.cluster.connect()
+
+
 def _has(store: Path, run_id: str) -> bool:
     return (store / "index.sqlite").exists() and Store(store, create=False).find(run_id) is not None
 

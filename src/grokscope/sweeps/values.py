@@ -43,7 +43,10 @@ def _range(path: str, content: Mapping[str, Any], *, whole: bool) -> list[object
     """Evenly spaced values, or with `log` evenly spaced logarithms, both ends included."""
     unknown = next((key for key in content if key not in _KEYS), None)
     if unknown:
-        raise SpecError(f"the axis {path} has the unknown key {unknown}{did_you_mean(unknown, _KEYS)}")
+        known = ", ".join(_KEYS)
+        raise SpecError(
+            f"the axis {path} has the unknown key {unknown}: a range has {known}{did_you_mean(unknown, _KEYS)}"
+        )
     low, high, count, step, log = (content.get(key) for key in _KEYS)
     if log not in (None, True, False):
         raise SpecError(f"the axis {path} has log = {log!r}: must be true or false")

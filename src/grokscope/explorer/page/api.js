@@ -1,5 +1,7 @@
 // The data: asked from the server, or in a report embedded in the page. Both have the same shapes, by the same paths.
 
+import { calledAndTagged } from "./dom.js";
+
 let embedded = null;
 
 /** Unpack what a report carries; nothing to do where there is a server. */
@@ -61,7 +63,7 @@ export async function searchRuns(search, offset) {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const all = embedded["/api/runs"].runs;
   const found = all.filter((run) => {
-    const text = `${run.run_id} ${run.outcome} ${run.words}`.toLowerCase();
+    const text = `${run.run_id} ${run.outcome} ${run.words} ${calledAndTagged(run)}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
   return { total: found.length, offset, runs: found.slice(offset, offset + 50) };

@@ -1,6 +1,6 @@
 // One cell, or one run of a list: what the network did, and if its weights were kept, how it works.
 
-import { element, copyButton, keys, replace, secondsInWords, whenInWords } from "./dom.js";
+import { calledAndTagged, element, copyButton, keys, replace, secondsInWords, whenInWords } from "./dom.js";
 import { get, isReport } from "./api.js";
 import { changeState, readState } from "./state.js";
 import { draw, BIN_CENTERS, binned } from "./charts.js";
@@ -62,6 +62,8 @@ export class Pane {
         : null);
     const words = inferred && view.state === "missing" ? inferred : view.words;
     replace(this.root, heading, tools,
+      calledAndTagged(view) ? element("p", {}, element("b", {}, calledAndTagged(view))) : null,
+      view.note ? element("p", { class: "note" }, view.note) : null,
       element("p", { class: view.state === "damaged" || view.state === "failed" ? "problem" : "" }, words),
       view.settings ? element("p", { class: "quiet" }, `${view.settings} · run ${view.run_id}`
         + (view.finished_at ? ` · ${whenInWords(view.finished_at)}` : "")

@@ -30,6 +30,11 @@ export function announce(words) {
   document.getElementById("announcer").textContent = words;
 }
 
+/** The name and the tags of a run; "" if it has none. */
+export function calledAndTagged(run) {
+  return [run.name, ...(run.tags ?? []).map((tag) => `#${tag}`)].filter(Boolean).join(" ");
+}
+
 export function percent(value, digits = 1) {
   return value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)} %`;
 }

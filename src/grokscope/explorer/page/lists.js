@@ -1,6 +1,6 @@
 // The first page: all sweeps and runs, newest first.
 
-import { element, percent, replace, whenInWords } from "./dom.js";
+import { calledAndTagged, element, percent, replace, whenInWords } from "./dom.js";
 import { get, searchRuns } from "./api.js";
 import { addressOf, changeState, readState } from "./state.js";
 
@@ -72,7 +72,7 @@ function runRow(run, legend) {
   return element("li", {}, element("a", { href: addressOf({ run: run.run_id }), class: run.damaged ? "damaged" : "" },
     element("code", {}, run.run_id.slice(0, 8)),
     element("span", { class: "chip", style: outcome ? `--chip: ${outcome.color}` : "" }, outcome?.label ?? "Damaged"),
-    element("span", { class: "settings" }, run.words),
+    element("span", { class: "settings" }, element("b", {}, calledAndTagged(run)), " ", run.words),
     element("span", { class: "quiet" }, `train ${percent(run.train_accuracy)}, test ${percent(run.test_accuracy)}`),
     element("span", { class: "quiet" }, whenInWords(run.finished_at))));
 }
