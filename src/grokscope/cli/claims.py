@@ -34,7 +34,7 @@ from grokscope.cli.options import (
 )
 from grokscope.cli.running import running_from
 from grokscope.errors import GrokscopeError
-from grokscope.experiments.claim import Finding
+from grokscope.experiments.claim import Finding, Verdict
 from grokscope.experiments.gathering import plan_work
 from grokscope.experiments.reproduction import check_claims
 from grokscope.experiments.scale import Amount
@@ -147,4 +147,12 @@ def _table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-_VERDICT_COLORS = {"holds": "green", "fails": "red", "inconclusive": "yellow", "not run": "dim"}
+_VERDICT_COLORS = {
+    Verdict.HOLDS: "green",
+    Verdict.CORRECTED: "green",
+    Verdict.FAILS: "red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.UNDECIDED: "yellow",
+    Verdict.SUPERSEDED: "dim",
+    Verdict.NOT_RUN: "dim",
+}

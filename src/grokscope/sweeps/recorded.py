@@ -47,10 +47,12 @@ def read_diagram(path: Path) -> PhaseDiagram:
     return PhaseDiagram(plan, plan.axes[own.columns], vertical, panels_of(plan, own, _cells(path, rows)))
 
 
-def read_outcomes(directory: Path) -> dict[str, CellOutcome]:
-    """The outcome of every run in the tables of a directory, by the run's id."""
+def read_outcomes(directory: Path, *, others: bool = False) -> dict[str, CellOutcome]:
+    """The outcome of every run in the tables of a directory, by the run's id; there may be other tables among them."""
     found: dict[str, CellOutcome] = {}
     for path in sorted(directory.glob("*.csv")):
+        if others and not _is_of_cells(path):
+            continue
         for cell in _cells(path, _rows(path)):
             if not cell.seeds_agree:
                 continue  # the table does not say which seed shows what
@@ -61,6 +63,12 @@ def read_outcomes(directory: Path) -> dict[str, CellOutcome]:
                 if found.setdefault(run_id, outcome).outcome != outcome.outcome:
                     raise GrokscopeError(f"the tables in {directory} contradict each other about run {run_id}")
     return found
+
+
+def _is_of_cells(path: Path) -> bool:
+    """Whether every row of a table is a cell."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return all(row.get(_FIRST) in _SOURCES and row.get("runs") for row in csv.DictReader(file))
 
 
 def _rows(path: Path) -> list[Row]:

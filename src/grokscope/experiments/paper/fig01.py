@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
-from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim
+from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.curves import distance_from_clean, final
@@ -53,8 +54,8 @@ PARTIAL_EARLY, FULL_EARLY = (
 )
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check, seen_before: str = "") -> Claim:
-    return Claim(name, paper, statement, checks, beside=specs(), seen_before=seen_before)
+def _claim(name: str, paper: str, statement: str, *checks: Check, **remarks: Unpack[Remarks]) -> Claim:
+    return Claim(name, paper, statement, checks, beside=specs(), **remarks)
 
 
 def _gap(result: RunResult) -> float:

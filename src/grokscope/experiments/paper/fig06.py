@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import MEASUREMENTS_READ, Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -157,6 +158,7 @@ EXPERIMENT = Experiment(
                     of=fig01.COEXISTENCE,
                 ),
             ),
+            cause=Cause(Reason.BOUND, "We had compared two parts of one network; the paper compares solutions."),
             note="Three seeds say 0.06, 0.01 and −0.03: in Coexistence the rule and the memory suffer at about the "
             "same number of lost neurons.",
             seen_before=MEASUREMENTS_READ,
@@ -169,6 +171,11 @@ EXPERIMENT = Experiment(
                 Check("gain of test accuracy", _gain_of_test_accuracy, low=0.005, of=_PRUNED),
                 Check("test accuracy, 60 % pruned", _at(LOWEST, "test_accuracy", _MEMORY_GONE), low=0.99, of=_PRUNED),
                 Check("clean accuracy, 60 % pruned", _at(LOWEST, "clean_accuracy", _MEMORY_GONE), low=0.99, of=_PRUNED),
+            ),
+            cause=Cause(
+                Reason.BOUND,
+                "Test accuracy rises in every seed, by 0.014 in the mean; where we look, at 60 % pruned, it is on "
+                "either side of the 0.99 that we asked for.",
             ),
             note="Test accuracy falls a little first, from 0.987 to 0.970 at 25 % pruned (seed 0), and gains only when "
             "the last low-IPR neurons go: 0.989 at 60 %, which is where we look, and 1.0 at 70 %.",

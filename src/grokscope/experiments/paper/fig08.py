@@ -1,10 +1,12 @@
 """Figure 8: Forgetting. With very high weight decay the network finds the rule, and then its weights vanish."""
 
+from typing import Unpack
+
 from matplotlib import style
 from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
@@ -89,8 +91,8 @@ def _decay(spec: RunSpec) -> str:
     return f"{spec.optimizer.weight_decay:g}"
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check, seen_before: str = "") -> Claim:
-    return Claim(name, paper, statement, checks, seen_before=seen_before)
+def _claim(name: str, paper: str, statement: str, *checks: Check, **remarks: Unpack[Remarks]) -> Claim:
+    return Claim(name, paper, statement, checks, **remarks)
 
 
 EXPERIMENT = Experiment(

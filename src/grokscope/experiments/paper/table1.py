@@ -1,6 +1,7 @@
 """Table 1: the phases in words, each beside a network that is in it."""
 
 from grokscope.experiments.captions import settings
+from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -89,6 +90,11 @@ EXPERIMENT = Experiment(
             "Table 1",
             "Each phase memorises corrupted labels, and generalises, as its row of the table says.",
             _checks(),
+            cause=Cause(
+                Reason.CONTRADICTION,
+                "Table 1 says that a network in Confusion memorises no corrupted label, and Section 2 that it does "
+                "not manage to memorise all of them, which is what is seen.",
+            ),
             note="The network in Confusion, with dropout 0.9, memorises half of the corrupted labels. That agrees "
             "with the text, by which it cannot memorise all of them, and not with the table, by which it memorises "
             "none.",
