@@ -15,6 +15,7 @@ from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.curves import final, final_difference
+from grokscope.experiments.quantities.distributions import PERIODIC_IPR
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_waves
 from grokscope.plots import STYLE
@@ -23,7 +24,6 @@ from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
 DROPOUTS = (0.0, 0.3, 0.6)  # of Figures 3b and 19; without any it is the network without weight decay
-_PERIODIC = 0.5  # between the modes of the histograms
 
 
 def dropout_specs() -> list[RunSpec]:
@@ -69,7 +69,7 @@ def _fewer_low(first: RunResult, second: RunResult) -> float:
 
 def _more_periodic(first: RunResult, second: RunResult) -> float:
     """By how much the share of periodic neurons grows from one network to another."""
-    return _ipr_share(second, _PERIODIC, 1.01) - _ipr_share(first, _PERIODIC, 1.01)
+    return _ipr_share(second, PERIODIC_IPR, 1.01) - _ipr_share(first, PERIODIC_IPR, 1.01)
 
 
 def _neurons_per_frequency(result: RunResult) -> float:
@@ -86,7 +86,7 @@ def _frequencies(result: RunResult) -> float:
 
 def _periodic_by_frequency(result: RunResult) -> Int64Array:
     waves = neuron_waves(result.spec.model, result.trained_weights(), result.spec.task)
-    return waves.counts(waves.spectra.neuron_ipr > _PERIODIC)
+    return waves.counts(waves.spectra.neuron_ipr > PERIODIC_IPR)
 
 
 _NONE, _FIVE, _FIFTEEN = fig01.specs()

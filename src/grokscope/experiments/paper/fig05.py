@@ -128,7 +128,8 @@ _SEEN = "The bounds were set after earlier measurements of these two networks (d
 
 
 def _claim(name: str, paper: str, statement: str, *checks: Check, **remarks: Unpack[Remarks]) -> Claim:
-    return Claim(name, paper, statement, checks, beside=(NORMED, PLAIN), **{"seen_before": _SEEN, **remarks})
+    remarks.setdefault("seen_before", _SEEN)
+    return Claim(name, paper, statement, checks, beside=(NORMED, PLAIN), **remarks)
 
 
 EXPERIMENT = Experiment(

@@ -7,11 +7,11 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
-from grokscope.experiments.cause import Cause, Reason
+from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.paper.fig07 import MORE_TRANSFORMER
+from grokscope.experiments.paper.fig07 import MORE_TRANSFORMER, UNKNOWN_OPTIMISER
 from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.deep import ipr_growth, ipr_ratio
 from grokscope.experiments.scale import Scale
@@ -111,6 +111,29 @@ EXPERIMENT = Experiment(
                 of=specs(),
             ),
             note=_SEEN + _TOO_SMALL,
+            superseded=Superseded(
+                ("transformer-shapes-clearly-periodic",),
+                "2026-11-17",
+                "A tenth more than noise is less than what Figure 7(a) shows of such embeddings, an IPR that at "
+                "least doubles.",
+            ),
+        ),
+        _claim(
+            "transformer-shapes-clearly-periodic",
+            "Appendix G.1, Figure 12",
+            "Transformers of all these shapes find the rule, and their embeddings become at least twice as periodic.",
+            Check(
+                "lowest test accuracy", lambda *results: min(map(final("test_accuracy"), results)), low=0.9, of=specs()
+            ),
+            Check(
+                "smallest IPR over that at the start",
+                lambda *results: float(np.min([ipr_growth(result) for result in results])),
+                low=2,
+                of=specs(),
+            ),
+            stated="2026-11-17",
+            seen_before="Stated after it had been measured for transformer-shapes-periodic.",
+            cause=UNKNOWN_OPTIMISER,
         ),
         _claim(
             "transformer-depth-keeps-ipr",

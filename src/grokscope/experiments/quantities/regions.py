@@ -11,6 +11,7 @@ Every cell counts the same, so all numbers make sense on a coarse grid as well a
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from grokscope.errors import GrokscopeError
@@ -130,6 +131,26 @@ def panel_at(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) 
         shown = ", ".join(f"{path} = {value}" for path, value in wanted.items()) or "any fields"
         raise GrokscopeError(f"the sweep {diagram.plan.name} has {len(found)} panels with {shown}, not one")
     return found[0]
+
+
+def median_in(
+    fields: Mapping[str, object], phase: Phase, value: Callable[[float, float, float], float]
+) -> Callable[[PhaseDiagram], float]:
+    """For checks: the median over the cells of a panel that were run and are in a phase; the value is of train
+    accuracy, test accuracy and ξ.
+    """
+
+    def measure(diagram: PhaseDiagram) -> float:
+        corruptions = [_number(xi) for (xi,) in diagram.rows.points] if diagram.rows else []
+        values = [
+            value(cell.train_accuracy, cell.test_accuracy, xi)
+            for xi, row in zip(corruptions, panel_at(diagram, fields).cells, strict=True)
+            for cell in row
+            if cell.outcome == phase and cell.train_accuracy is not None and cell.test_accuracy is not None
+        ]
+        return median(values) if values else math.nan
+
+    return measure
 
 
 def region(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Region:

@@ -1,0 +1,125 @@
+"""How many claims hold, split by what a reader should know: the size of the networks, seeds, blindness, section.
+
+for line in summary(entries):
+    print(line)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from grokscope.experiments.claim import Verdict
+from grokscope.experiments.claims_page import cause_of, is_the_papers
+from grokscope.experiments.record import Entry
+from grokscope.experiments.scale import PAPER
+
+Table = list[list[str]]  # the first row is the heading
+
+
+def summary(entries: Sequence[Entry]) -> list[str]:
+    """The result in a few sentences."""
+    papers = [entry for entry in entries if is_the_papers(entry.claim)]
+    words = []
+    if papers:
+        words.append(f"Of the paper, {_counts(papers)}.")
+        words += _what_holds(papers)
+        if reasons := _reasons(papers):
+            words.append(f"Causes of those that fail or are open: {reasons}.")
+    if ours := [entry for entry in entries if not is_the_papers(entry.claim)]:
+        words.append(f"Of ours, about the paper or beyond it, {_counts(ours)}.")
+    return words
+
+
+def in_force(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that were not superseded."""
+    return [entry for entry in entries if entry.verdict is not Verdict.SUPERSEDED]
+
+
+def holding(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that hold, some of them with an erratum."""
+    return [entry for entry in entries if entry.verdict in (Verdict.HOLDS, Verdict.CORRECTED)]
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    standing = in_force(entries)
+    numbers = Counter(entry.verdict for entry in standing)
+    counts = ", ".join(f"{numbers[verdict]} {_words(verdict)}" for verdict in Verdict if numbers[verdict])
+    superseded = len(entries) - len(standing)
+    also = f"; {superseded} earlier readings are superseded" if superseded else ""
+    return f"{len(standing)} claims: {counts}{also}"
+
+
+def _words(verdict: Verdict) -> str:
+    """In the plural.
+
+    >>> [_words(verdict) for verdict in (Verdict.HOLDS, Verdict.CORRECTED, Verdict.INCONCLUSIVE)]
+    ['hold', 'hold as corrected', 'inconclusive']
+    """
+    return str(verdict).replace("holds", "hold").replace("fails", "fail")
+
+
+def _what_holds(entries: Sequence[Entry]) -> list[str]:
+    good = holding(entries)
+    if not good:
+        return []
+    sizes = Counter(size_of(entry) for entry in good)
+    parts = ", ".join(f"{sizes[size]} {_WITH[size]}" for size in _SIZES if sizes[size])
+    seen = sum(bool(entry.claim.seen_before) for entry in good)
+    return [f"Of the {len(good)} that hold, {parts}; {seen} of them were not blind."]
+
+
+def _reasons(entries: Sequence[Entry]) -> str:
+    causes = [cause for entry in in_force(entries) if (cause := cause_of(entry))]
+    numbers = Counter(cause.reason for cause in causes)
+    return ", ".join(f"{reason} {count}" for reason, count in numbers.most_common())
+
+
+_UNTRAINED, _SEVERAL, _ONE, _REDUCED = "nothing trained", "paper's size, 3+ seeds", "paper's size, 1 seed", "reduced"
+_SIZES = (_UNTRAINED, _SEVERAL, _ONE, _REDUCED)
+_WITH = {
+    _UNTRAINED: "need no training",
+    _SEVERAL: "have the paper's size and three seeds or more",
+    _ONE: "have the paper's size and one seed",
+    _REDUCED: "have a reduced scale",
+}
+
+
+def size_of(entry: Entry) -> str:
+    """How large and how many the networks are that a claim was measured on."""
+    needs = entry.claim.needs(PAPER)
+    if not needs.networks and not needs.diagrams:
+        return _UNTRAINED
+    if entry.scale != PAPER.name:
+        return _REDUCED
+    return _SEVERAL if entry.seeds >= 3 else _ONE
+
+
+def by_size(entries: Sequence[Entry]) -> Table:
+    """A row for each verdict, by the size of the networks."""
+    return _split(entries, size_of, _SIZES)
+
+
+def by_blindness(entries: Sequence[Entry]) -> Table:
+    """A row for each verdict, by what was known when the bounds were set."""
+    return _split(entries, lambda entry: "not blind" if entry.claim.seen_before else "blind", ("blind", "not blind"))
+
+
+def _split(entries: Sequence[Entry], kind: Callable[[Entry], str], kinds: Sequence[str]) -> Table:
+    numbers = Counter((entry.verdict, kind(entry)) for entry in entries)
+    shown = [verdict for verdict in Verdict if any(numbers[verdict, each] for each in kinds)]
+    rows = [[str(verdict), *(_number(numbers[verdict, each]) for each in kinds)] for verdict in shown]
+    return [["verdict", *kinds], *rows]
+
+
+def by_part(parts: Sequence[tuple[str, Sequence[Entry]]]) -> Table:
+    """A row for each part of the paper, by verdict; parts without claims are left out."""
+    shown = [verdict for verdict in Verdict if any(entry.verdict is verdict for _, all_ in parts for entry in all_)]
+    rows = []
+    for title, entries in parts:
+        numbers = Counter(entry.verdict for entry in entries)
+        if entries:
+            rows.append([title, *(_number(numbers[verdict]) for verdict in shown)])
+    return [["section", *map(str, shown)], *rows]
+
+
+def _number(count: int) -> str:
+    return str(count) if count else ""
