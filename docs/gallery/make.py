@@ -9,6 +9,7 @@ drawn, and no store is needed.
 
 import argparse
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from grokscope.experiments.claims_page import page
 from grokscope.experiments.evidence import Evidence, Recorded, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.record import read_record, record_text, renewed
+from grokscope.experiments.report_page import Compute, read_gallery, report
 from grokscope.experiments.reproduction import examine_all
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, Scale, scales_of
 from grokscope.experiments.tables import rounded
@@ -84,6 +86,13 @@ def make_pages(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], rec
     entries = renewed(read_record(record, CLAIMS), examine_all(measured))
     write_text(record, record_text(entries))
     write_text(HERE.parent / "claims.md", page(entries))
+    write_text(HERE.parent / "report.md", report(entries, read_gallery(HERE), projected_compute()))
+
+
+def projected_compute() -> Compute:
+    """What benchmarks/cluster.py projected for everything at the paper's size."""
+    measured = json.loads((HERE.parents[1] / "benchmarks" / "cluster.json").read_text(encoding="utf-8"))
+    return Compute(measured["paper"]["runs"], measured["paper"]["core_hours"])
 
 
 def best_evidence(one: Experiment | Claim, evidence_at: dict[Scale, Evidence], recorded: Recorded) -> Evidence:

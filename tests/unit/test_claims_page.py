@@ -109,7 +109,7 @@ def test_a_successor_that_asks_for_the_same_numbers_is_judged_by_them() -> None:
 
 def test_every_claim_that_fails_here_has_a_cause() -> None:
     for entry in read_record(DOCS / "claims.json", CLAIMS).values():
-        if entry.found in (Verdict.FAILS, Verdict.INCONCLUSIVE):
+        if entry.verdict in (Verdict.FAILS, Verdict.INCONCLUSIVE):
             assert entry.claim.cause, entry.claim.id
 
 

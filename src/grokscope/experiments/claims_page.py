@@ -67,10 +67,10 @@ def verdict_words(entry: Entry) -> str:
 
 def cause_of(entry: Entry) -> Cause | None:
     """Why a claim does not hold, where it was measured and does not."""
-    if entry.found is Verdict.UNDECIDED:
+    if entry.verdict is Verdict.UNDECIDED:
         cell = max(each.cell for each in entry.results)
         return Cause(Reason.RESOLUTION, f"One cell is {cell:.2g} of the diagram, and one more or less would decide.")
-    return None if entry.found in (Verdict.HOLDS, Verdict.NOT_RUN) else entry.claim.cause
+    return entry.claim.cause if entry.verdict in (Verdict.FAILS, Verdict.INCONCLUSIVE) else None
 
 
 def explanations(entry: Entry) -> list[str]:

@@ -33,12 +33,12 @@ def strip(result: CheckResult | Remembered, width: int = 33) -> str:
         return min(width - 1, max(0, round((value - start) / step)))
 
     line = ["═" if check.low <= start + step * column <= check.high else "·" for column in range(width)]
-    for bound, mark in ((check.low, "["), (check.high, "]")):
-        if math.isfinite(bound):
-            line[place(bound)] = mark
     if spread:
         for column in range(place(result.mean - spread), place(result.mean + spread) + 1):
             line[column] = "─"
+    for bound, mark in ((check.low, "["), (check.high, "]")):
+        if math.isfinite(bound):
+            line[place(bound)] = mark
     for value in points:
         line[place(value)] = "●" if check.allows(value) else "○"
     return "".join(line)

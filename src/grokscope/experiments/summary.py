@@ -20,12 +20,12 @@ def summary(entries: Sequence[Entry]) -> list[str]:
     papers = [entry for entry in entries if is_the_papers(entry.claim)]
     words = []
     if papers:
-        words.append(f"Of the paper, {_counts(papers)}.")
+        words.append(f"The paper's: {_counts(papers)}.")
         words += _what_holds(papers)
-        if reasons := _reasons(papers):
-            words.append(f"Causes of those that fail or are open: {reasons}.")
+        if causes := reasons(papers):
+            words.append(f"Causes of those that fail or are open: {causes}.")
     if ours := [entry for entry in entries if not is_the_papers(entry.claim)]:
-        words.append(f"Of ours, about the paper or beyond it, {_counts(ours)}.")
+        words.append(f"Ours, about the paper or beyond it: {_counts(ours)}.")
     return words
 
 
@@ -42,19 +42,10 @@ def holding(entries: Iterable[Entry]) -> list[Entry]:
 def _counts(entries: Sequence[Entry]) -> str:
     standing = in_force(entries)
     numbers = Counter(entry.verdict for entry in standing)
-    counts = ", ".join(f"{numbers[verdict]} {_words(verdict)}" for verdict in Verdict if numbers[verdict])
+    counts = ", ".join(f"{verdict}: {numbers[verdict]}" for verdict in Verdict if numbers[verdict])
     superseded = len(entries) - len(standing)
-    also = f"; {superseded} earlier readings are superseded" if superseded else ""
-    return f"{len(standing)} claims: {counts}{also}"
-
-
-def _words(verdict: Verdict) -> str:
-    """In the plural.
-
-    >>> [_words(verdict) for verdict in (Verdict.HOLDS, Verdict.CORRECTED, Verdict.INCONCLUSIVE)]
-    ['hold', 'hold as corrected', 'inconclusive']
-    """
-    return str(verdict).replace("holds", "hold").replace("fails", "fail")
+    also = f"; superseded: {superseded}" if superseded else ""
+    return f"{len(standing)} {'claim' if len(standing) == 1 else 'claims'} ({counts}{also})"
 
 
 def _what_holds(entries: Sequence[Entry]) -> list[str]:
@@ -62,25 +53,21 @@ def _what_holds(entries: Sequence[Entry]) -> list[str]:
     if not good:
         return []
     sizes = Counter(size_of(entry) for entry in good)
-    parts = ", ".join(f"{sizes[size]} {_WITH[size]}" for size in _SIZES if sizes[size])
+    parts = ", ".join(f"{sizes[size]} {size}" for size in _SIZES if sizes[size])
     seen = sum(bool(entry.claim.seen_before) for entry in good)
-    return [f"Of the {len(good)} that hold, {parts}; {seen} of them were not blind."]
+    return [f"Behind the {len(good)} that hold: {parts}; not blind: {seen}."]
 
 
-def _reasons(entries: Sequence[Entry]) -> str:
+def reasons(entries: Sequence[Entry]) -> str:
+    """Why claims do not hold, and how many for each reason."""
     causes = [cause for entry in in_force(entries) if (cause := cause_of(entry))]
     numbers = Counter(cause.reason for cause in causes)
-    return ", ".join(f"{reason} {count}" for reason, count in numbers.most_common())
+    return ", ".join(f"{reason}: {count}" for reason, count in numbers.most_common())
 
 
-_UNTRAINED, _SEVERAL, _ONE, _REDUCED = "nothing trained", "paper's size, 3+ seeds", "paper's size, 1 seed", "reduced"
+_UNTRAINED, _SEVERAL = "without training", "at the paper's size with 3 or more seeds"
+_ONE, _REDUCED = "at the paper's size with 1 seed", "at a reduced scale"
 _SIZES = (_UNTRAINED, _SEVERAL, _ONE, _REDUCED)
-_WITH = {
-    _UNTRAINED: "need no training",
-    _SEVERAL: "have the paper's size and three seeds or more",
-    _ONE: "have the paper's size and one seed",
-    _REDUCED: "have a reduced scale",
-}
 
 
 def size_of(entry: Entry) -> str:
@@ -94,8 +81,8 @@ def size_of(entry: Entry) -> str:
 
 
 def by_size(entries: Sequence[Entry]) -> Table:
-    """A row for each verdict, by the size of the networks."""
-    return _split(entries, size_of, _SIZES)
+    """A row for each verdict, by the size of the networks; what was not run has none."""
+    return _split([entry for entry in entries if entry.results], size_of, _SIZES)
 
 
 def by_blindness(entries: Sequence[Entry]) -> Table:

@@ -167,7 +167,6 @@ EXPERIMENT = Experiment(
                     of=fig01.COEXISTENCE,
                 ),
             ),
-            cause=Cause(Reason.BOUND, "We had compared two parts of one network; the paper compares solutions."),
             note="Three seeds say 0.06, 0.01 and −0.03: in Coexistence the rule and the memory suffer at about the "
             "same number of lost neurons.",
             seen_before=MEASUREMENTS_READ,

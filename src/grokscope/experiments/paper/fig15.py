@@ -148,9 +148,6 @@ EXPERIMENT = Experiment(
                 Check("test accuracy at ξ 0.2", final("test_accuracy"), HIGH_ACCURACY, of=MORE_CORRUPTED),
                 Check("train accuracy at ξ 0.2", final("train_accuracy"), low=HIGH_ACCURACY, of=MORE_CORRUPTED),
             ),
-            cause=Cause(
-                Reason.BOUND, "We asked for a test accuracy of 0.9 at ξ = 0.2, and the paper speaks of small ξ."
-            ),
             note="It does not invert, but at ξ = 0.2 it does not coexist either: it memorises everything, and by step "
             "8000 it has found the rule on 0.22 of the test set (seed 0).",
             seen_before=_SEEN,

@@ -149,11 +149,6 @@ EXPERIMENT = Experiment(
             "Appendix I.2",
             "The train loss rises all the way, or almost, from the highest IPR on too: both kinds of neurons lower it.",
             *_only_rises(HIGHEST),
-            cause=Cause(
-                Reason.CONTRADICTION,
-                "Appendix I.2 says that the train loss is monotonic in all cases, and the caption of Figure 18(a, "
-                "right) that there is non-monotonic behaviour in the second half, which is what is seen.",
-            ),
             note="Without weight decay the loss rises to 0.0142 at 65 % pruned (seed 0), above the 1/p = 0.0103 of the "
             "network without neurons, and falls back to that; with weight decay it only rises.",
             seen_before=SEEN_AT_QUICK_SCALE,
@@ -218,10 +213,6 @@ EXPERIMENT = Experiment(
                 lambda curves: turning(_loss(curves, HIGHEST, "test", 0.5, 1)),
                 low=0.05,
                 of=_COEXISTENCE,
-            ),
-            cause=Cause(
-                Reason.BOUND,
-                "The caption does not say which loss turns in the second half; we had asked it of the test loss.",
             ),
             note="From the highest IPR the test loss turns before the second half: it rises from 0.0085 to 0.021 at "
             "30 % pruned (seed 0) and then falls all the way. The paper does not say which loss turns in the "

@@ -83,7 +83,6 @@ EXPERIMENT = Experiment(
                     of=(with_decay(15), with_decay(15, WIDE)),
                 ),
             ),
-            cause=Cause(Reason.REDUCED, "N = 900 stands for 5000, on 5 × 5 cells."),
             note="At the quick scale (N = 900 instead of 5000, against 300; 5 × 5 cells) wide networks generalise in "
             "one cell more: at α = 0.3 and ξ = 0.2.",
             superseded=Superseded(
