@@ -24,9 +24,11 @@ from grokscope.experiments.claims_page import page
 from grokscope.experiments.evidence import Evidence, Recorded, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.record import read_record, record_text, renewed
-from grokscope.experiments.report_page import Compute, read_gallery, report
+from grokscope.experiments.report_page import Compute, read_gallery, report, summary_words
+from grokscope.experiments.report_pdf import FigurePage, report_pdf
 from grokscope.experiments.reproduction import examine_all
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, Scale, scales_of
+from grokscope.experiments.sections import SECTIONS
 from grokscope.experiments.tables import rounded
 from grokscope.outputs import write_file, write_table, write_text
 from grokscope.store import Store
@@ -47,6 +49,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, help="also look for the paper's networks with this number of seeds")
     parser.add_argument("--only", nargs="*", help="names of figures; other figures and their claims are left alone")
     parser.add_argument("--pages", action="store_true", help="make only the pages of claims, without a store")
+    parser.add_argument("--pdf", type=Path, help="write the report as a PDF as well, from what is committed")
     arguments = parser.parse_args()
     recorded = {**read_outcomes(HERE, others=True), **read_outcomes(arguments.cells)}
     scales = [PAPER, *scales_of("paper", grid=arguments.grid, seeds=arguments.seeds), MIXED, QUICK]
@@ -57,6 +60,8 @@ def main() -> None:
         if not arguments.pages:
             make_figures(chosen, evidence_at, recorded)
         make_pages(chosen, evidence_at, recorded)
+    if arguments.pdf:
+        write_file(arguments.pdf, pdf_of_the_pages())
 
 
 def make_figures(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], recorded: Recorded) -> None:
@@ -87,6 +92,24 @@ def make_pages(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], rec
     write_text(record, record_text(entries))
     write_text(HERE.parent / "claims.md", page(entries))
     write_text(HERE.parent / "report.md", report(entries, read_gallery(HERE), projected_compute()))
+
+
+def pdf_of_the_pages() -> bytes:
+    """The report as a PDF, with the pictures of the gallery."""
+    gallery = read_gallery(HERE)
+    entries = list(read_record(HERE.parent / "claims.json", CLAIMS).values())
+    figures = [
+        FigurePage(
+            name,
+            EXPERIMENTS[name].title,
+            EXPERIMENTS[name].caption,
+            gallery[name].command,
+            (HERE / f"{name}.png").read_bytes(),
+        )
+        for section in SECTIONS
+        for name in section.figures
+    ]
+    return report_pdf(figures, entries, summary_words(entries, gallery, projected_compute()))
 
 
 def projected_compute() -> Compute:

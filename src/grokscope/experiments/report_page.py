@@ -92,46 +92,50 @@ def _entries(figures: Sequence[str], entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _summary(entries: Sequence[Entry], gallery: Mapping[str, Shown], compute: Compute) -> list[str]:
+    lines = [
+        "A reproduction of Doshi, Das, He and Gromov, [*To grok or not to grok*](https://arxiv.org/abs/2310.13061). "
+        "This page is made by the program from what was measured (`make pages`).",
+        "",
+        "## Summary",
+        "",
+    ]
+    for words in summary_words(entries, gallery, compute):
+        topic, dot, rest = words.partition(".")
+        lines += [f"**{topic}{dot}**{rest}", ""]
+    return lines
+
+
+def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], compute: Compute) -> list[str]:
+    """The summary, a paragraph for each topic."""
     papers = [name for section in SECTIONS if section is not BEYOND for name in section.figures]
     full = [name for name in papers if name in gallery and gallery[name].full]
     claims = sum(is_the_papers(entry.claim) for entry in in_force(entries))
     easy = _share(("fig01", "fig02", "fig04", "fig06", "fig17", "fig18", "fig19", "fig23"), entries)
     hard = _share(("fig07", "fig12", "fig13", "fig14", "fig15"), entries)
     return [
-        "A reproduction of Doshi, Das, He and Gromov, [*To grok or not to grok*](https://arxiv.org/abs/2310.13061). "
-        "This page is made by the program from what was measured (`make pages`).",
-        "",
-        "## Summary",
-        "",
-        f"**Scope.** All figures and tables of the paper, and {claims} of its statements that can be checked with a "
+        f"Scope. All figures and tables of the paper, and {claims} of its statements that can be checked with a "
         f"number. Of {len(papers)} pictures (figures, the two halves of Figure 3, tables, and one of the theory) "
         f"{len(full)} are drawn at the paper's size: p = 97, its widths and its grids, with one seed. The others are "
         "smaller, and listed below by name.",
-        "",
-        "**Method.** A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
+        "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
         "measuring, except where a claim is marked as not blind, and are never moved. A claim that was read wrongly or "
         "could hardly fail stays, superseded by a later one. Settings that the paper leaves open come from the "
         "authors' code or are our choice; a table below says which.",
-        "",
-        f"**Result.** {' '.join(summary(entries))}",
-        "",
-        "**What was easy.** The two-layer network with full batches: nearly all its settings are published, and its "
+        f"Result. {' '.join(summary(entries))}",
+        "What was easy. The two-layer network with full batches: nearly all its settings are published, and its "
         "phases, its neurons and its pruning come out with them. Of the paper's claims about Figures 1, 2, 4, 6, 17, "
         f"18, 19 and 23, {easy}.",
-        "",
-        "**What was hard.** Transformers and deep MLPs: the optimiser scheme of Figures 7 and 12 is not published, and "
+        "What was hard. Transformers and deep MLPs: the optimiser scheme of Figures 7 and 12 is not published, and "
         "neither are most of their weight decays, nor the learning rate of Figure 15. Of the paper's claims about "
         f"Figures 7 and 12 to 15, {hard}. With mini-batches networks go on from Inversion to memorising, so the "
         "number of steps decides what Figures 20 to 22 show. Figures 29 and 30 need networks of 5000 neurons, and have "
         "fewer here.",
-        "",
-        "**Compute.** Appendix B of the paper names 72 hours of an RTX 3090 for Figure 3, 60 hours of a seventh of an "
+        "Compute. Appendix B of the paper names 72 hours of an RTX 3090 for Figure 3, 60 hours of a seventh of an "
         "A100 for Figure 7, and 300 GPU hours for exploration and the diagrams of the appendix. Here everything "
         "runs on "
         f"CPU cores: all figures with all seeds at the paper's size were projected at {compute.core_hours:.0f} core "
-        f"hours for {compute.runs:,} runs ([how](scaling.md#what-it-costs)). Diagrams are refined: only cells near a "
+        f"hours for {compute.runs:,} runs (docs/scaling.md). Diagrams are refined: only cells near a "
         "boundary are run, and the others inferred from their neighbours; this page says how many.",
-        "",
     ]
 
 
