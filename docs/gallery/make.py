@@ -103,7 +103,7 @@ def pdf_of_the_pages() -> bytes:
             name,
             EXPERIMENTS[name].title,
             EXPERIMENTS[name].caption,
-            gallery[name].command,
+            "; ".join([gallery[name].command, *gallery[name].remarks]),
             (HERE / f"{name}.png").read_bytes(),
         )
         for section in SECTIONS

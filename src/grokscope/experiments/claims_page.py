@@ -69,7 +69,10 @@ def cause_of(entry: Entry) -> Cause | None:
     """Why a claim does not hold, where it was measured and does not."""
     if entry.verdict is Verdict.UNDECIDED:
         cell = max(each.cell for each in entry.results)
-        return Cause(Reason.RESOLUTION, f"One cell is {cell:.2g} of the diagram, and one more or less would decide.")
+        return Cause(
+            Reason.RESOLUTION,
+            f"One cell is {cell:.2g} of what is counted, and one more or less would change the verdict.",
+        )
     return entry.claim.cause if entry.verdict in (Verdict.FAILS, Verdict.INCONCLUSIVE) else None
 
 

@@ -33,6 +33,12 @@ class Shown:
         """Whether its networks and grids are the paper's, perhaps with fewer seeds."""
         return f"--scale {PAPER.name}" in self.command and "--grid" not in self.command
 
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader should know: that it is smaller than the paper's, and how much of it was inferred."""
+        inferred = [sweep for sweep in self.sweeps if "of which 0 are" not in sweep]
+        return inferred if self.full else ["not at the paper's size", *inferred]
+
 
 @dataclass(frozen=True)
 class Compute:
@@ -116,7 +122,7 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
         f"Scope. All figures and tables of the paper, and {claims} of its statements that can be checked with a "
         f"number. Of {len(papers)} pictures (figures, the two halves of Figure 3, tables, and one of the theory) "
         f"{len(full)} are drawn at the paper's size: p = 97, its widths and its grids, with one seed. The others are "
-        "smaller, and listed below by name.",
+        "smaller, and named as such.",
         "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
         "measuring, except where a claim is marked as not blind, and are never moved. A claim that was read wrongly or "
         "could hardly fail stays, superseded by a later one. Settings that the paper leaves open come from the "
@@ -135,7 +141,7 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
         "runs on "
         f"CPU cores: all figures with all seeds at the paper's size were projected at {compute.core_hours:.0f} core "
         f"hours for {compute.runs:,} runs (docs/scaling.md). Diagrams are refined: only cells near a "
-        "boundary are run, and the others inferred from their neighbours; this page says how many.",
+        "boundary are run, and the others inferred from their neighbours; each says how many.",
     ]
 
 
@@ -210,8 +216,8 @@ def _figure(name: str, shown: Shown | None, entries: Sequence[Entry]) -> list[st
         lines += [f"![{experiment.title}](gallery/{name}.png)", ""]
     lines += [experiment.caption, ""]
     if shown:
-        size = "" if shown.full else "; not at the paper's size"
-        lines += [f"`{shown.command}`{size} · [settings and runs](gallery/{name}.txt)", ""]
+        words = "; ".join([f"`{shown.command}`", *shown.remarks])
+        lines += [f"{words} · [settings and runs](gallery/{name}.txt)", ""]
     if failing := [entry.claim.id for entry in entries if entry.verdict is Verdict.FAILS]:
         lines += [f"What is seen here differs from what the claims ask in {', '.join(failing)}.", ""]
     if not entries:

@@ -13,11 +13,22 @@ from grokscope.experiments.record import Entry
 from grokscope.experiments.report_facts import ERRATA, SETTINGS
 from grokscope.experiments.sections import SECTIONS, entries_of
 from grokscope.experiments.strips import strip
-from grokscope.experiments.summary import Table, by_blindness, by_part, by_size, summary
+from grokscope.experiments.summary import (
+    ONE,
+    REDUCED,
+    SEVERAL,
+    UNTRAINED,
+    Table,
+    by_blindness,
+    by_part,
+    by_size,
+    summary,
+)
 from grokscope.plots.pages import Pages
 from grokscope.plots.palette import BLUE, GREEN, VERMILION
 
 _GREY = "#666666"
+_CLAIM, _CHECK = 48, 9  # points that a claim takes, without and for each of its checks
 _COLORS = {
     Verdict.HOLDS: GREEN,
     Verdict.CORRECTED: GREEN,
@@ -27,11 +38,15 @@ _COLORS = {
     Verdict.SUPERSEDED: _GREY,
     Verdict.NOT_RUN: _GREY,
 }
-_SHORT = {
+_SHORT: dict[str, str] = {  # in headings of tables
     Verdict.CORRECTED: "corrected",
     Verdict.INCONCLUSIVE: "inconcl.",
     Verdict.UNDECIDED: "undecided",
     Verdict.SUPERSEDED: "supers.",
+    UNTRAINED: "untrained",
+    SEVERAL: "full size, 3+ seeds",
+    ONE: "full size, 1 seed",
+    REDUCED: "reduced",
 }
 
 
@@ -53,8 +68,8 @@ def report_pdf(figures: Sequence[FigurePage], entries: Sequence[Entry], words: S
     pages.text("To grok or not to grok (Doshi, Das, He and Gromov), reproduced with grokscope", color=_GREY)
     pages.space(10)
     for paragraph in words or summary(entries):
-        pages.text(paragraph)
-        pages.space(5)
+        pages.text(paragraph, size=8.5)
+        pages.space(4)
     _matrix(pages, entries)
     for figure in figures:
         pages.new_page()
@@ -70,24 +85,29 @@ def _matrix(pages: Pages, entries: Sequence[Entry]) -> None:
         names = {entry.claim.id for name in section.figures for entry in entries_of(name, entries)} - told
         told |= names
         parts.append((section.title, [entry for entry in entries if entry.claim.id in names]))
-    pages.space(6)
     for title, table in (
         ("Claims by section and verdict", by_part(parts)),
-        ("By the networks that they were measured on", by_size(entries)),
-        ("By what was known before", by_blindness(entries)),
+        ("By the networks that they were measured on, and by what was known before", _beside(entries)),
     ):
+        pages.space(6)
         pages.text(title, bold=True)
         for line in _aligned(table):
             pages.text(line, size=6.5, mono=True)
-        pages.space(6)
+
+
+def _beside(entries: Sequence[Entry]) -> Table:
+    """Both splits in one table."""
+    sizes, blindness = by_size(entries), by_blindness(entries)
+    known = {row[0]: row[1:] for row in sizes}
+    return [[row[0], *known.get(row[0], [""] * (len(sizes[0]) - 1)), *row[1:]] for row in blindness]
 
 
 def _aligned(table: Table) -> list[str]:
     """The rows of a table in columns."""
-    short = {str(verdict): word for verdict, word in _SHORT.items()}
+    short = {str(long): word for long, word in _SHORT.items()}
     rows = [[short.get(cell, cell) if row == 0 else cell for cell in cells] for row, cells in enumerate(table)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _figure(pages: Pages, figure: FigurePage, entries: Sequence[Entry]) -> None:
@@ -97,6 +117,7 @@ def _figure(pages: Pages, figure: FigurePage, entries: Sequence[Entry]) -> None:
     pages.text(figure.command, size=7, color=_GREY)
     pages.space(8)
     for entry in entries:
+        pages.need(_CLAIM + _CHECK * len(entry.results))
         pages.text(f"{entry.claim.id}: {verdict_words(entry)}", bold=True, color=_COLORS[entry.verdict])
         pages.text(f"{entry.claim.statement} ({entry.claim.paper})")
         for result in entry.results:

@@ -65,19 +65,19 @@ def reasons(entries: Sequence[Entry]) -> str:
     return ", ".join(f"{reason}: {count}" for reason, count in numbers.most_common())
 
 
-_UNTRAINED, _SEVERAL = "without training", "at the paper's size with 3 or more seeds"
-_ONE, _REDUCED = "at the paper's size with 1 seed", "at a reduced scale"
-_SIZES = (_UNTRAINED, _SEVERAL, _ONE, _REDUCED)
+UNTRAINED, SEVERAL = "without training", "at the paper's size with 3 or more seeds"
+ONE, REDUCED = "at the paper's size with 1 seed", "at a reduced scale"
+_SIZES = (UNTRAINED, SEVERAL, ONE, REDUCED)
 
 
 def size_of(entry: Entry) -> str:
     """How large and how many the networks are that a claim was measured on."""
     needs = entry.claim.needs(PAPER)
     if not needs.networks and not needs.diagrams:
-        return _UNTRAINED
+        return UNTRAINED
     if entry.scale != PAPER.name:
-        return _REDUCED
-    return _SEVERAL if entry.seeds >= 3 else _ONE
+        return REDUCED
+    return SEVERAL if entry.seeds >= 3 else ONE
 
 
 def by_size(entries: Sequence[Entry]) -> Table:

@@ -37,6 +37,11 @@ class Pages:
         self._pages.append(Figure(figsize=(_WIDTH, _HEIGHT)))
         self._left = _HEIGHT - 2 * _MARGIN
 
+    def need(self, points: float) -> None:
+        """Begin another page unless there is this much room on this one."""
+        if self._left < points * _POINT:
+            self.new_page()
+
     def heading(self, words: str, size: float = 15) -> None:
         """A line in bold."""
         self.text(words, size=size, bold=True)

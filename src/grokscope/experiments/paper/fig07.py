@@ -208,8 +208,8 @@ EXPERIMENT = Experiment(
             superseded=Superseded(
                 ("transformer-embedding-clearly-periodic",),
                 "2026-11-17",
-                "The figure shows an IPR that at least doubles, from 0.03 to 0.06 to 0.10 to 0.28; a tenth more "
-                "than noise is not that.",
+                "The figure shows an IPR that at least doubles, from 0.03–0.06 to 0.10–0.28; a tenth more than "
+                "noise is not that.",
             ),
         ),
         Claim(
@@ -266,7 +266,7 @@ EXPERIMENT = Experiment(
             cause=Cause(
                 Reason.REDUCED,
                 "The diagram has 5 × 5 cells of p = 47, d = 64, and its cells at ξ = 0.2 learn the rule but stay "
-                "just below the 0.9 of Table 2.",
+                "below the 0.9 of Table 2.",
             ),
             note="At the quick scale (p = 47, d = 64) the cells at ξ = 0.2 and α = 0.7 and 0.9 stop memorising and "
             "learn the rule, but stay below the 0.9 of Table 2: their test accuracies, 0.89 and 0.73, count as "

@@ -139,7 +139,7 @@ EXPERIMENT = Experiment(
             cause=Cause(
                 Reason.BOUND,
                 "The fall is the way back to 1/p, the loss without neurons, with the last tenth of them; up to "
-                "there the loss rises.",
+                "there the loss rises (seed 0).",
             ),
             note="Without weight decay the loss passes that of the network without neurons, 1/p = 0.0103, reaches "
             "0.0116 with 90 % pruned (seed 0) and falls back from there; with weight decay it only rises.",

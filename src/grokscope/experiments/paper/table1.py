@@ -130,7 +130,7 @@ EXPERIMENT = Experiment(
             ),
             stated="2026-11-17",
             seen_before="Stated after Figure 4, with three of these networks, had been seen.",
-            note=f"{NOT_YET} It is left out what forgets: its neurons are dead.",
+            note=f"{NOT_YET} The network that forgets is left out: its neurons are dead.",
         ),
     ),
 )

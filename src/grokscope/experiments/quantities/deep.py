@@ -56,7 +56,7 @@ def steps_to_unlearning(result: RunResult) -> float:
 def explained_by_sum(result: RunResult) -> float:
     """The share of the variance of the last hidden neurons, over all pairs, that (m + n) mod p explains.
 
-    It is 1 if they are functions of the sum, and 1/p if they know nothing of it.
+    It is 1 if they are functions of the sum, 0 if they depend on one number alone, and about 1/p for noise.
     """
     p = result.spec.task.modulus
     pairs = np.array([(m, n) for m in range(p) for n in range(p)])

@@ -39,7 +39,7 @@ class Shares:
         """How much one cell of this diagram is of what is counted.
 
         >>> from grokscope.sweeps.plan import Axis
-        >>> Shares(min).cell(Plan("", axes=(Axis.over("task.corruption", (0, 0.2, 0.4, 0.6)),)))
+        >>> Shares(min).cell(Plan("line", axes=(Axis.over("task.corruption", (0, 0.2, 0.4, 0.6)),)))
         0.25
         """
         return 1 / (self.panels * math.prod(len(axis) for axis in plan.axes if axis.fields[0] in GRID))
