@@ -116,6 +116,7 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
     papers = [name for section in SECTIONS if section is not BEYOND for name in section.figures]
     full = [name for name in papers if name in gallery and gallery[name].full]
     claims = sum(is_the_papers(entry.claim) for entry in in_force(entries))
+    causes = reasons([entry for entry in entries if is_the_papers(entry.claim)])
     easy = _share(("fig01", "fig02", "fig04", "fig06", "fig17", "fig18", "fig19", "fig23"), entries)
     hard = _share(("fig07", "fig12", "fig13", "fig14", "fig15"), entries)
     return [
@@ -127,7 +128,7 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
         "measuring, except where a claim is marked as not blind, and are never moved. A claim that was read wrongly or "
         "could hardly fail stays, superseded by a later one. Settings that the paper leaves open come from the "
         "authors' code or are our choice; a table below says which.",
-        f"Result. {' '.join(summary(entries))}",
+        f"Result. {' '.join(summary(entries))} Causes of the paper's claims that fail or are open: {causes}.",
         "What was easy. The two-layer network with full batches: nearly all its settings are published, and its "
         "phases, its neurons and its pruning come out with them. Of the paper's claims about Figures 1, 2, 4, 6, 17, "
         f"18, 19 and 23, {easy}.",

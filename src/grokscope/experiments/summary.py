@@ -22,8 +22,6 @@ def summary(entries: Sequence[Entry]) -> list[str]:
     if papers:
         words.append(f"The paper's: {_counts(papers)}.")
         words += _what_holds(papers)
-        if causes := reasons(papers):
-            words.append(f"Causes of those that fail or are open: {causes}.")
     if ours := [entry for entry in entries if not is_the_papers(entry.claim)]:
         words.append(f"Ours, about the paper or beyond it: {_counts(ours)}.")
     return words
