@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test verify sanitize bench dist test-dist smoke gallery notebooks docs reference lint types clean help
+.PHONY: demo test verify sanitize bench dist test-dist smoke gallery pages notebooks docs reference lint types clean help
 
 help:
 	@echo "make demo    train the three networks of Figure 1 and draw them"
@@ -10,7 +10,8 @@ help:
 	@echo "make verify  the science at full scale: known answers that take minutes"
 	@echo "make bench    speed: grokscope against eager PyTorch, JAX and the machine's limit"
 	@echo "make sanitize the kernel's tests under the address and undefined-behaviour sanitizers"
-	@echo "make gallery  draw docs/gallery and docs/claims.md from the runs in STORE (default grokscope-runs); SEEDS=1 takes networks with one seed too"
+	@echo "make gallery  draw docs/gallery, and make docs/claims.md and docs/report.md, from the runs in STORE (default grokscope-runs); SEEDS=1 takes networks with one seed too"
+	@echo "make pages    make docs/claims.md, docs/report.md and build/report.pdf from what was measured before, without a store"
 	@echo "make dist     build the sdist and the wheel in dist/ (Linux)"
 	@echo "make test-dist install what make dist builds into empty environments, and train with it"
 	@echo "make smoke    look at this installation, and train a small network"
@@ -73,6 +74,9 @@ smoke: .venv/installed
 STORE ?= grokscope-runs
 gallery: .venv/installed-dev
 	$(BIN)/python docs/gallery/make.py --store $(STORE) $(if $(SEEDS),--seeds $(SEEDS))
+
+pages: .venv/installed-dev
+	$(BIN)/python docs/gallery/make.py --pages --pdf build/report.pdf
 
 notebooks: .venv/installed-dev
 	$(BIN)/python docs/notebooks/execute.py

@@ -1,26 +1,34 @@
-"""Make this gallery from a store: python docs/gallery/make.py --store DIR. It trains nothing.
+"""Make this gallery and the pages of claims from a store: python docs/gallery/make.py --store DIR. It trains nothing.
 
 Every figure is drawn at the largest scale that is complete in the store, at web size, with the command that makes it
 and, if the file is small, the numbers behind it. Cells of diagrams that the store lacks are taken from the tables in
-../data. A figure or claim for which there is less than when it was last made stays as it is: README.md is the index,
-../claims.md the ledger, and ../claims.json the record that the ledger is made from.
+../data and here. A figure or claim for which there is less than when it was last made stays as it is: README.md is the
+index, ../claims.md the ledger, and ../claims.json the record that the ledger is made from. With --pages no figure is
+drawn, and no store is needed.
 """
 
 import argparse
 import io
+import json
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image
 
 from grokscope.experiments.captions import caption, command
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS, claims_about
-from grokscope.experiments.claims_page import page, read_record, record_text, renewed
-from grokscope.experiments.evidence import Evidence, best_scale
+from grokscope.experiments.claim import Claim
+from grokscope.experiments.claims_page import page
+from grokscope.experiments.evidence import Evidence, Recorded, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.record import read_record, record_text, renewed
+from grokscope.experiments.report_page import Compute, read_gallery, report, summary_words
+from grokscope.experiments.report_pdf import FigurePage, report_pdf
 from grokscope.experiments.reproduction import examine_all
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, Scale, scales_of
+from grokscope.experiments.sections import SECTIONS
 from grokscope.experiments.tables import rounded
 from grokscope.outputs import write_file, write_table, write_text
 from grokscope.store import Store
@@ -33,22 +41,35 @@ _TWO_SIZES = " The networks of the diagrams are smaller than the others, with mo
 
 
 def main() -> None:
-    """Draw what the store has, and name the figures that lack runs."""
+    """Draw what the store has, name the figures that lack runs, and make the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, default=Path("grokscope-runs"))
     parser.add_argument("--cells", type=Path, default=HERE.parent / "data", help="tables of cells that are known")
     parser.add_argument("--grid", help="also look for the paper's diagrams on this grid, such as 5x5")
     parser.add_argument("--seeds", type=int, help="also look for the paper's networks with this number of seeds")
     parser.add_argument("--only", nargs="*", help="names of figures; other figures and their claims are left alone")
+    parser.add_argument("--pages", action="store_true", help="make only the pages of claims, without a store")
+    parser.add_argument("--pdf", type=Path, help="write the report as a PDF as well, from what is committed")
     arguments = parser.parse_args()
-    store, recorded = Store(arguments.store, create=False), read_outcomes(arguments.cells)
+    recorded = {**read_outcomes(HERE, others=True), **read_outcomes(arguments.cells)}
     scales = [PAPER, *scales_of("paper", grid=arguments.grid, seeds=arguments.seeds), MIXED, QUICK]
-    evidence_at = {scale: Evidence(store, scale, recorded) for scale in scales}
     chosen = [EXPERIMENTS[name] for name in arguments.only or EXPERIMENTS]
+    with TemporaryDirectory() as nothing:
+        store = Store(nothing, create=True) if arguments.pages else Store(arguments.store, create=False)
+        evidence_at = {scale: Evidence(store, scale, recorded) for scale in scales}
+        if not arguments.pages:
+            make_figures(chosen, evidence_at, recorded)
+        make_pages(chosen, evidence_at, recorded)
+    if arguments.pdf:
+        write_file(arguments.pdf, pdf_of_the_pages())
+
+
+def make_figures(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], recorded: Recorded) -> None:
+    """Draw what the store has, and renew the index."""
     before = known_entries()
     for experiment in chosen:
-        scale = best_scale(experiment.needs, scales, store, recorded)
-        evidence = evidence_at[scale]
+        evidence = best_evidence(experiment, evidence_at, recorded)
+        scale = evidence.scale
         if missing := evidence.missing(experiment.needs(scale)):
             sys.stderr.write(f"{experiment.name}: {missing} runs are missing\n")
         elif is_worse(scale, before.get(experiment.name, "")):
@@ -57,15 +78,50 @@ def main() -> None:
             before[experiment.name] = make_entry(experiment, evidence)
             sys.stderr.write(f"{experiment.name} {scale.name}\n")
     write_text(HERE / "README.md", index([before[name] for name in EXPERIMENTS if name in before]))
-    claims = [claim.id for claim in claims_about(chosen)]
+
+
+def make_pages(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], recorded: Recorded) -> None:
+    """Measure the claims about these figures, and renew the record and the pages."""
+    claims = {claim.id for claim in claims_about(chosen)}
     measured = [
-        (claim, evidence_at[best_scale(claim.needs, scales, store, recorded) if claim.id in claims else QUICK])
+        (claim, best_evidence(claim, evidence_at, recorded) if claim.id in claims else evidence_at[QUICK])
         for claim in CLAIMS.values()
     ]
     record = HERE.parent / "claims.json"
     entries = renewed(read_record(record, CLAIMS), examine_all(measured))
     write_text(record, record_text(entries))
     write_text(HERE.parent / "claims.md", page(entries))
+    write_text(HERE.parent / "report.md", report(entries, read_gallery(HERE), projected_compute()))
+
+
+def pdf_of_the_pages() -> bytes:
+    """The report as a PDF, with the pictures of the gallery."""
+    gallery = read_gallery(HERE)
+    entries = list(read_record(HERE.parent / "claims.json", CLAIMS).values())
+    figures = [
+        FigurePage(
+            name,
+            EXPERIMENTS[name].title,
+            EXPERIMENTS[name].caption,
+            "; ".join([gallery[name].command, *gallery[name].remarks]),
+            (HERE / f"{name}.png").read_bytes(),
+        )
+        for section in SECTIONS
+        for name in section.figures
+    ]
+    return report_pdf(figures, entries, summary_words(entries, gallery, projected_compute()))
+
+
+def projected_compute() -> Compute:
+    """What benchmarks/cluster.py projected for everything at the paper's size."""
+    measured = json.loads((HERE.parents[1] / "benchmarks" / "cluster.json").read_text(encoding="utf-8"))
+    return Compute(measured["paper"]["runs"], measured["paper"]["core_hours"])
+
+
+def best_evidence(one: Experiment | Claim, evidence_at: dict[Scale, Evidence], recorded: Recorded) -> Evidence:
+    """At the largest scale that is complete."""
+    store = next(iter(evidence_at.values())).store
+    return evidence_at[best_scale(one.needs, list(evidence_at), store, recorded)]
 
 
 def known_entries() -> dict[str, str]:

@@ -32,7 +32,7 @@ PAGES = [str(page) for page in website.pages()]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 RUN = [page for page in PAGES if page == "docs/tutorial.md" or page.startswith("docs/howto/")]
 ELSEWHERE = ("docs/extending.md",)  # test_docs.py
-GENERATED = ("docs/api.md", "docs/claims.md", "docs/commands.md", "docs/gallery/README.md")
+GENERATED = ("docs/api.md", "docs/claims.md", "docs/commands.md", "docs/gallery/README.md", "docs/report.md")
 NEEDS_MACHINES = ("--cluster", "--device")
 
 

@@ -50,14 +50,17 @@ def test_claims_without_running_leave_no_store(tmp_path: Path) -> None:
 
 
 def test_a_reproduction_writes_figures_and_ledgers(tmp_path: Path) -> None:
-    made = gs.reproduce(["fig06", "analytic"], scale="tiny", store=tmp_path / "runs", out=tmp_path / "out")
+    out = tmp_path / "out"
+    names = ["fig06", "analytic"]
+    made = gs.reproduce(names, scale="tiny", store=tmp_path / "runs", out=out, report=out / "report.pdf")
     assert list(made.drawings) == ["fig06", "analytic"]
     assert not made.not_drawn
     assert {finding.claim.id for finding in made.findings} == {
         claim.id for name in ("fig06", "analytic") for claim in EXPERIMENTS[name].claims
     }
-    assert (tmp_path / "out" / "claims.md").read_text() == made.findings.to_markdown()
-    assert (tmp_path / "out" / "analytic.png").exists()
+    assert (out / "claims.md").read_text() == made.findings.to_markdown()
+    assert (out / "analytic.png").exists()
+    assert (out / "report.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_figure_of_a_network_that_diverged_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ from tests.synthetic import fill, synthetic_result
 
 from grokscope.experiments.beyond.probability import CORRUPTION as LINE
 from grokscope.experiments.catalogue import CLAIMS
+from grokscope.experiments.cause import Superseded
 from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, Untrained, View, best_scale, missing_networks
-from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
+from grokscope.experiments.paper.fig03 import WEIGHT_DECAY, with_decay
 from grokscope.experiments.paper.fig07 import DEEP_MLP
+from grokscope.experiments.quantities.regions import larger_share, share
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
 from grokscope.experiments.verdicts import Findings
+from grokscope.phases import Phase
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.store import Store
@@ -51,6 +54,42 @@ def test_all_seeds_must_lie_within_the_bounds(values: list[float], low: float, w
 
 def test_nothing_measured_decides_nothing() -> None:
     assert CheckResult(check(0, 1), (0.5, math.nan)).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        (0.2, Verdict.HOLDS),
+        (0.12, Verdict.UNDECIDED),  # a cell less, and it fails
+        (0.08, Verdict.UNDECIDED),
+        (0.06, Verdict.UNDECIDED),  # a cell more is on the bound
+        (0.05, Verdict.FAILS),
+        (0.0, Verdict.FAILS),
+    ],
+)
+def test_a_share_is_undecided_if_one_cell_would_change_its_verdict(value: float, verdict: Verdict) -> None:
+    grows = Check("share", larger_share(Phase.CONFUSION), low=0.1, of=(with_decay(5), with_decay(0)))
+    cell = grows.cell(QUICK)
+    assert cell == 1 / 25
+    assert grows.cell(PAPER) == 1 / (17 * 19)
+    assert check().cell(QUICK) == 0
+    assert CheckResult(grows, (value,), cell).verdict is verdict
+
+
+def test_where_no_cell_is_in_a_phase_the_grid_is_fine_enough_to_say_so() -> None:
+    few = Check("share", share(Phase.CONFUSION), high=0.02, of=with_decay(0))
+    assert CheckResult(few, (0.0,), few.cell(QUICK)).verdict is Verdict.HOLDS
+    assert CheckResult(few, (0.04,), few.cell(QUICK)).verdict is Verdict.UNDECIDED
+
+
+def test_a_claim_may_need_an_erratum_or_be_superseded() -> None:
+    good = (CheckResult(check(0, 1), (0.5,)),)
+    corrected = replace(claim(), erratum="A factor of 2.")
+    superseded = replace(claim(), superseded=Superseded(("other",), "2026-11-17", "Read wrongly."))
+    assert Finding(corrected, TINY, good, 1).verdict is Verdict.CORRECTED
+    assert Finding(corrected, TINY, (CheckResult(check(0, 1), (2.0,)),), 1).verdict is Verdict.FAILS
+    assert Finding(superseded, TINY, good, 1).verdict is Verdict.SUPERSEDED
+    assert Finding(superseded, TINY, good, 1).found is Verdict.HOLDS
 
 
 def test_one_failing_check_fails_the_claim() -> None:
@@ -185,7 +224,7 @@ def test_the_ledger_says_what_was_seen(tmp_path: Path) -> None:
     assert "number 0 (≤ -1: fails)" in page
     assert "seen otherwise" in page
     assert "## Not blind" in page
-    assert "- **a-claim**: Half of it." in page
+    assert "- Half of it. (a-claim, a-claim)" in page
     content = json.loads(findings.to_json())
     assert [each["verdict"] for each in content["claims"]] == ["fails", "holds"]
     assert content["claims"][0]["checks"][0] == {

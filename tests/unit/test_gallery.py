@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
-from grokscope.experiments.claim import Claim
+from grokscope.experiments.claim import Claim, Verdict
 from grokscope.experiments.experiment import Experiment
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,13 +33,12 @@ def test_the_gallery_has_no_figure_that_the_code_has_not() -> None:
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda each: each.id)
 def test_the_ledger_has_every_claim_in_the_words_of_the_code_and_a_note_unless_it_holds(claim: Claim) -> None:
     row = re.search(rf"^\| \*\*{claim.id}\*\*: (.*) \|$", LEDGER, re.MULTILINE)
-    assert row, "run: make gallery STORE=..."
-    statement, paper, *_, verdict = row[1].split(" | ")
+    assert row, "run: make pages"
+    statement, paper, *_, words = row[1].split(" | ")
     assert (statement, paper) == (claim.statement, claim.paper)
-    assert verdict in ("holds", "fails", "inconclusive", "not run")
-    if verdict != "holds":
-        assert claim.note
-    if claim.note:
-        assert f"- **{claim.id}** ({verdict}): {claim.note}" in LEDGER
-    if claim.seen_before:
-        assert f"- **{claim.id}**: {claim.seen_before}\n" in LEDGER
+    verdict = Verdict(words.partition(" (")[0])
+    assert (verdict is Verdict.SUPERSEDED) == bool(claim.superseded)
+    note = re.search(rf"^- \*\*{claim.id}\*\* \({re.escape(words)}\): (.*)$", LEDGER, re.MULTILINE)
+    assert note or verdict is Verdict.HOLDS
+    assert claim.note in (note[1] if note else "")
+    assert claim.seen_before in LEDGER

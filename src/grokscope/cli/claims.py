@@ -34,10 +34,12 @@ from grokscope.cli.options import (
 )
 from grokscope.cli.running import running_from
 from grokscope.errors import GrokscopeError
-from grokscope.experiments.claim import Finding
+from grokscope.experiments.claim import Finding, Verdict
 from grokscope.experiments.gathering import plan_work
+from grokscope.experiments.record import Entry
 from grokscope.experiments.reproduction import check_claims
 from grokscope.experiments.scale import Amount
+from grokscope.experiments.summary import summary
 from grokscope.experiments.verdicts import Findings, check_ledger_path
 
 _WIDE = 100  # columns of a terminal that has room for a table
@@ -73,8 +75,8 @@ def claims(
     """Check what the paper says against runs, after doing those that the store does not have.
 
     Bounds were fixed before measuring; the ledger lists the exceptions. A claim holds if every seed lies within its
-    bounds, fails if none does, and is inconclusive if seeds disagree. The exit status is 1 if runs failed, whatever the
-    verdicts are.
+    bounds, fails if none does, and is inconclusive if seeds disagree. It is undecided if one cell of a diagram would
+    change that. A summary comes first. The exit status is 1 if runs failed, whatever the verdicts are.
 
     [bold]Examples[/bold]
 
@@ -111,14 +113,15 @@ def claims(
 
 
 def print_findings(findings: Findings) -> None:
-    """A table, or a list where that would be cramped, then the number of claims with each verdict."""
+    """The result in a few sentences, then a table, or a list where that would be cramped."""
+    for line in summary([Entry.of(finding) for finding in findings]):
+        typer.echo(line)
     console = Console()
     if console.width >= _WIDE:
         console.print(_table(findings))
     else:
         for finding in findings:
             console.print(_entry(finding), highlight=False)
-    typer.echo(", ".join(f"{count} {verdict}" for verdict, count in findings.counts.items() if count))
 
 
 def _entry(finding: Finding) -> Group:
@@ -147,4 +150,12 @@ def _table(findings: Sequence[Finding]) -> Table:
     return table
 
 
-_VERDICT_COLORS = {"holds": "green", "fails": "red", "inconclusive": "yellow", "not run": "dim"}
+_VERDICT_COLORS = {
+    Verdict.HOLDS: "green",
+    Verdict.CORRECTED: "green",
+    Verdict.FAILS: "red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.UNDECIDED: "yellow",
+    Verdict.SUPERSEDED: "dim",
+    Verdict.NOT_RUN: "dim",
+}

@@ -37,7 +37,7 @@ from grokscope.cli.options import (
 )
 from grokscope.cli.running import running_from
 from grokscope.experiments.gathering import plan_work
-from grokscope.experiments.reproduction import DEFAULT_OUT, make
+from grokscope.experiments.reproduction import DEFAULT_OUT, check_report_path, make
 from grokscope.experiments.scale import Amount
 from grokscope.sweeps import Running
 
@@ -133,6 +133,9 @@ def reproduce(
     seeds: SeedsOption = None,
     refine: RefineOption = False,
     out: OutOption = DEFAULT_OUT,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.pdf", help="Write figures and verdicts as a PDF, too.")
+    ] = None,
     dry_run: DryRunOption = False,
     workers: WorkersOption = "auto",
     engine: EngineOption = "auto",
@@ -150,13 +153,17 @@ def reproduce(
     grokscope reproduce all --dry-run
 
     grokscope reproduce all --scale paper --refine
+
+    grokscope reproduce fig01 fig06 --report report.pdf
     """
     from grokscope.experiments.catalogue import claims_about, experiments_called
 
+    if report is not None:
+        check_report_path(report)
     chosen = experiments_called(what, all_allowed=True)
     amount = Amount(scale, grid, seeds, refine)
     with running_from(workers, engine, device, cluster, cluster_config, hosts) as running:
-        _make(chosen, claims_about(chosen), amount, running, store, out, dry_run=dry_run)
+        _make(chosen, claims_about(chosen), amount, running, store, out, dry_run=dry_run, report=report)
 
 
 def _make(
@@ -168,13 +175,14 @@ def _make(
     out: Path,
     *,
     dry_run: bool,
+    report: Path | None = None,
 ) -> None:
     work = plan_work(chosen, claims, amount, running, store)
     if dry_run:
         describe_work(work)
         return
     with ending_when_stopped():
-        made = make(work, out, on_saved=lambda picture: typer.echo(f"Figure: {picture}"))
+        made = make(work, out, on_saved=lambda picture: typer.echo(f"Figure: {picture}"), report=report)
     if claims:
         print_findings(made.findings)
     say_what_toys_mean(amount)

@@ -12,33 +12,47 @@
     )
 
 A check names what it looks at, so a claim knows its runs from its checks. Bounds are set before measuring and stay
-when a claim fails: `note` then says what was seen. If something had been seen before, `seen_before` says what.
+when a claim fails: `note` then says what was seen, and `cause` why. If something had been seen before, `seen_before`
+says what.
 """
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
+from typing import TypedDict
 
 import numpy as np
 
 from grokscope.errors import DamagedError, DamageWarning
+from grokscope.experiments.cause import Cause, Superseded
 from grokscope.experiments.evidence import DivergedError, Evidence, Needs, Subject, Subjects, subjects_at
+from grokscope.experiments.quantities.regions import Shares
 from grokscope.experiments.scale import Scale
 
-# What `seen_before` says of several claims.
+# What `seen_before`, or the note, says of several claims.
 SEEN_AT_QUICK_SCALE = "Stated after the figure had been seen at the quick scale."
+NOT_YET = "Its runs have not been done since it was stated."
 MEASUREMENTS_READ = "Earlier measurements of such networks (docs/spectra.md, docs/pruning.md) had been read."
+
+
+_ROUNDING = 1e-9  # a value that is on a bound but for rounding is on it
 
 
 class Verdict(StrEnum):
     """What a measurement says about a claim."""
 
     HOLDS = "holds"
+    CORRECTED = "holds as corrected"  # with an erratum of the paper
     FAILS = "fails"
-    INCONCLUSIVE = "inconclusive"
+    INCONCLUSIVE = "inconclusive"  # seeds disagree, or there was nothing to measure
+    UNDECIDED = "undecided at this resolution"  # one cell of a diagram more or less would change the verdict
+    SUPERSEDED = "superseded"  # by a claim that says better what the paper says
     NOT_RUN = "not run"
+
+
+_WORST_FIRST = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.UNDECIDED, Verdict.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,27 @@ class Check:
             warnings.warn(str(error), DamageWarning, stacklevel=2)
             return math.nan
 
+    def cell(self, scale: Scale) -> float:
+        """How much one cell of the diagrams changes the number; 0 if it does not count cells."""
+        if not isinstance(self.measure, Shares):
+            return 0.0
+        return max(map(self.measure.cell, Needs.of(self.subjects(scale), 1).plans(scale)), default=0.0)
+
+    def allows(self, value: float) -> bool:
+        """Whether a value lies within the bounds."""
+        return self.low <= value <= self.high
+
+    def one_cell_decides(self, value: float, cell: float) -> bool:
+        """Whether a cell more or less would move a value across a bound.
+
+        Where a share is 0 or 1, none or all of the cells are so, which no finer grid of the same networks could show
+        better.
+        """
+        if not cell or (value in (0, 1) and isinstance(self.measure, Shares) and not self.measure.difference):
+            return False
+        near = [self.low - _ROUNDING <= moved <= self.high + _ROUNDING for moved in (value - cell, value, value + cell)]
+        return not (all(near) or not any(near))
+
     @property
     def bounds(self) -> str:
         """In words.
@@ -75,6 +110,17 @@ class Check:
         if math.isinf(self.high):
             return f"≥ {self.low:g}"
         return f"≤ {self.high:g}" if math.isinf(self.low) else f"{self.low:g} … {self.high:g}"
+
+
+class Remarks(TypedDict, total=False):
+    """What is said about a claim beside its checks, for functions that make several claims."""
+
+    note: str
+    seen_before: str
+    stated: str
+    cause: Cause | None
+    erratum: str
+    superseded: Superseded | None
 
 
 @dataclass(frozen=True)
@@ -92,6 +138,10 @@ class Claim:
     beside: Subjects = ()
     note: str = ""  # what was seen where it does not hold, or what the reader should know
     seen_before: str = ""  # what was known when the bounds were set, or settings that the paper leaves open
+    stated: str = ""  # the day, of claims that came later than the others
+    cause: Cause | None = None  # why it does not hold, where it does not
+    erratum: str = ""  # what has to be corrected in the paper for it to hold
+    superseded: Superseded | None = None
     file: str = ""  # of a user's own
 
     def needs(self, scale: Scale) -> Needs:
@@ -106,13 +156,26 @@ class CheckResult:
 
     check: Check
     values: tuple[float, ...]
+    cell: float = 0.0  # by how much one cell of a diagram changes the value
+
+    @property
+    def mean(self) -> float:
+        """Over seeds."""
+        return float(np.mean(self.values))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over seeds; NaN of one."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else math.nan
 
     @property
     def verdict(self) -> Verdict:
-        """All seeds within the bounds, none, or some."""
-        inside = [self.check.low <= value <= self.check.high for value in self.values]
+        """All seeds within the bounds, none, or some; undecided if one cell of a diagram would change that."""
+        inside = list(map(self.check.allows, self.values))
         if any(map(math.isnan, self.values)):
             return Verdict.INCONCLUSIVE
+        if any(self.check.one_cell_decides(value, self.cell) for value in self.values):
+            return Verdict.UNDECIDED
         return Verdict.HOLDS if all(inside) else Verdict.INCONCLUSIVE if any(inside) else Verdict.FAILS
 
     @property
@@ -124,9 +187,27 @@ class CheckResult:
         >>> CheckResult(Check("test accuracy", lambda _: 0.0, low=0.9), (0.7,)).text
         'test accuracy 0.7 (≥ 0.9: fails)'
         """
-        spread = f" ± {np.std(self.values, ddof=1):.2g}" if len(self.values) > 1 else ""
-        verdict = "" if self.verdict is Verdict.HOLDS else f": {self.verdict}"
-        return f"{self.check.what} {np.mean(self.values):.3g}{spread} ({self.check.bounds}{verdict})"
+        return measured_text(self.check, self.mean, self.spread, self.verdict)
+
+
+def measured_text(check: Check, mean: float, spread: float, verdict: Verdict) -> str:
+    """A line about a check: what was measured, within which bounds it should be, and whether it is."""
+    deviation = "" if math.isnan(spread) else f" ± {spread:.2g}"
+    said = "" if verdict is Verdict.HOLDS else f": {verdict}"
+    return f"{check.what} {mean:.3g}{deviation} ({check.bounds}{said})"
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """What was measured, all checks together: fails if one of them fails, and holds if all hold."""
+    found = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in found), Verdict.NOT_RUN)
+
+
+def verdict_on(claim: Claim, measured: Verdict) -> Verdict:
+    """The verdict on a claim: what was measured, unless it was superseded or needs an erratum to hold."""
+    if claim.superseded:
+        return Verdict.SUPERSEDED
+    return Verdict.CORRECTED if measured is Verdict.HOLDS and claim.erratum else measured
 
 
 @dataclass(frozen=True)
@@ -143,13 +224,14 @@ class Finding:
         return f"<Finding {self.claim.id} {self.verdict}: {measured}>"
 
     @property
+    def found(self) -> Verdict:
+        """What was measured says, even if the claim was superseded."""
+        return overall(each.verdict for each in self.measured)
+
+    @property
     def verdict(self) -> Verdict:
         """A claim fails if one of its checks fails, and holds if all hold."""
-        if not self.measured:
-            return Verdict.NOT_RUN
-        verdicts = {measured.verdict for measured in self.measured}
-        order = (Verdict.FAILS, Verdict.INCONCLUSIVE, Verdict.HOLDS)
-        return next(verdict for verdict in order if verdict in verdicts)
+        return verdict_on(self.claim, self.found)
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -160,6 +242,7 @@ class Finding:
             "scale": self.scale.name,
             "seeds": self.seeds,
             "verdict": self.verdict.value,
+            "measured": self.found.value,
             "checks": [
                 {
                     "what": measured.check.what,
@@ -172,6 +255,10 @@ class Finding:
             ],
             "note": self.claim.note,
             "seen_before": self.claim.seen_before,
+            "stated": self.claim.stated,
+            "cause": str(self.claim.cause or ""),
+            "erratum": self.claim.erratum,
+            "superseded": str(self.claim.superseded or ""),
         }
 
 
@@ -185,7 +272,7 @@ def examine(claim: Claim, evidence: Evidence) -> Finding:
     if evidence.missing(needs):
         return Finding(claim, scale, (), seeds)
     by_seed = [evidence.at_seed(seed) for seed in range(samples)]
-    measured = tuple(CheckResult(check, tuple(map(check.value, by_seed))) for check in claim.checks)
+    measured = tuple(CheckResult(check, tuple(map(check.value, by_seed)), check.cell(scale)) for check in claim.checks)
     return Finding(claim, scale, measured, seeds)
 
 

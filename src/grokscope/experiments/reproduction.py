@@ -8,7 +8,7 @@ Runs that the store does not have are done first. Ctrl-C is safe: the same call 
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +20,11 @@ from grokscope.experiments.claim import Claim, examine
 from grokscope.experiments.evidence import DivergedError, Evidence
 from grokscope.experiments.experiment import ENDINGS, Drawing, Experiment
 from grokscope.experiments.gathering import Work, gather, open_if_there, plan_work
+from grokscope.experiments.record import Entry
 from grokscope.experiments.scale import Amount, Scale
 from grokscope.experiments.verdicts import Findings, check_ledger_path
 from grokscope.notes import note
-from grokscope.outputs import check_writable
+from grokscope.outputs import check_writable, write_file
 from grokscope.store import DEFAULT_STORE, Store, store_flag
 from grokscope.sweeps import Running
 
@@ -133,8 +134,9 @@ def reproduce(
     cluster_config: Path | str | None = None,
     hosts: str | Sequence[str] = (),
     out: Path | str = DEFAULT_OUT,
+    report: Path | str | None = None,
 ) -> Reproduction:
-    """Make figures, by default all, check the claims about them, and write everything to `out`.
+    """Make figures, by default all, check the claims about them, and write everything to `out`; `report` is a PDF.
 
     Example: `gs.reproduce(["fig01", "fig06"], scale="tiny").findings.counts`
     """
@@ -144,17 +146,27 @@ def reproduce(
     amount = Amount(scale, grid, seeds, refine)
     with cluster_at(cluster, cluster_config, hosts) as place:
         running = Running(workers=workers, engine=engine, device=device, cluster=place)
-        return make(plan_work(chosen, claims_about(chosen), amount, running, _path(store)), _directory(out))
+        work = plan_work(chosen, claims_about(chosen), amount, running, _path(store))
+        return make(work, _directory(out), report=_directory(report))
 
 
 def _say_where(picture: Path) -> None:
     note(f"Figure: {picture}")
 
 
-def make(work: Work, out: Path | None = None, on_saved: Callable[[Path], None] = _say_where) -> Reproduction:
+def make(
+    work: Work,
+    out: Path | None = None,
+    on_saved: Callable[[Path], None] = _say_where,
+    *,
+    report: Path | None = None,
+) -> Reproduction:
     """Do the missing runs, draw the figures and check the claims. Each file is written as soon as it is ready, and
-    `on_saved` hears of every picture.
+    `on_saved` hears of every picture. The report, a PDF, has all of them.
     """
+    if report is not None:
+        check_report_path(report)
+        check_writable([report])
     ledgers = [out / "claims.md", out / "claims.json"] if out and work.claims else []
     if out:
         pictures = [out / f"{experiment.name}{ending}" for experiment, _ in work.figures for ending in ENDINGS]
@@ -173,7 +185,29 @@ def make(work: Work, out: Path | None = None, on_saved: Callable[[Path], None] =
             on_saved(drawing.save(out))
     findings = examine_all([(claim, evidence[scale]) for claim, scale in work.claims])
     _write(findings, ledgers)
+    if report is not None:
+        note(f"Report: {write_report(report, work, drawings, findings)}")
     return Reproduction(drawings, not_drawn, findings)
+
+
+def check_report_path(path: Path) -> None:
+    """Refuse a path that is not that of a PDF, before anything is run for it."""
+    if path.suffix != ".pdf":
+        raise GrokscopeError(f"--report = {str(path)!r} is not allowed: must end in .pdf")
+
+
+def write_report(path: Path, work: Work, drawings: Mapping[str, Drawing], findings: Findings) -> Path:
+    """Write the drawings and the verdicts as a PDF; the absolute path."""
+    from grokscope.experiments.report_pdf import FigurePage, report_pdf
+    from grokscope.plots import figure_bytes
+
+    pages = []
+    for experiment, _ in work.figures:
+        if drawing := drawings.get(experiment.name):
+            made_with = drawing.caption.rpartition("Made with: ")[2].strip()
+            picture = figure_bytes(drawing.figure)
+            pages.append(FigurePage(experiment.name, experiment.title, experiment.caption, made_with, picture))
+    return write_file(path, report_pdf(pages, [Entry.of(finding) for finding in findings]))
 
 
 def check_claims(work: Work, ledgers: Sequence[Path] = (), *, run: bool = True) -> Findings:

@@ -14,7 +14,8 @@ from typing import Any, overload
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Finding, Verdict, count_verdicts
-from grokscope.experiments.claims_page import Entry, page
+from grokscope.experiments.claims_page import page
+from grokscope.experiments.record import Entry
 from grokscope.experiments.tables import from_rows
 from grokscope.outputs import write_text
 from grokscope.tables import data_frame

@@ -50,13 +50,18 @@ def read_diagram(path: Path) -> PhaseDiagram:
     return PhaseDiagram(plan, plan.axes[own.columns], vertical, panels_of(plan, own, _cells(path, rows)))
 
 
-def read_outcomes(tables: Path) -> dict[str, CellOutcome]:
-    """The outcome of every run in a table, or in all tables of a directory, by the run's id."""
+def read_outcomes(tables: Path, *, others: bool = False) -> dict[str, CellOutcome]:
+    """The outcome of every run in a table, or in all tables of a directory, by the run's id.
+
+    With `others` there may be tables of something else in the directory.
+    """
     paths = sorted(tables.glob("*.csv")) if tables.is_dir() else [tables]
     if not paths:
         raise GrokscopeError(f"there is no table of cells (.csv) in {tables}")
     found: dict[str, CellOutcome] = {}
     for path in paths:
+        if others and not _is_of_cells(path):
+            continue
         for cell in _cells(path, _rows(path)):
             if not cell.seeds_agree:
                 continue  # the table does not say which seed shows what
@@ -72,6 +77,12 @@ def read_outcomes(tables: Path) -> dict[str, CellOutcome]:
 def known(cell: CellOutcome, recorded: Recorded) -> CellOutcome:
     """What the tables say about a run that has no outcome here."""
     return recorded.get(cell.run_id, cell)._replace(place=cell.place)
+
+
+def _is_of_cells(path: Path) -> bool:
+    """Whether every row of a table is a cell."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return all(row.get(_FIRST) in _SOURCES and row.get("runs") for row in csv.DictReader(file))
 
 
 def _rows(path: Path) -> list[Row]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from grokscope.engines import initial_state
 from grokscope.experiments.beyond.fate_picture import draw_fate
+from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -155,6 +156,7 @@ EXPERIMENT = Experiment(
                 Check("AUROC of the norm at step 0", _auroc(NORM, 0), 0.4, 0.6, of=snapshots()),
                 Check("AUROC of the fit to the rule at step 0", _auroc(FIT, 0), low=0.6, of=snapshots()),
             ),
+            cause=Cause(Reason.BOUND, "Every seed is above guessing, and below the 0.6 that we had asked for."),
             note="The fit to the rule has an AUROC of 0.59 ± 0.01 over three seeds, above guessing in each of them. "
             "Something can be told before training, but less than we had expected.",
         ),
@@ -173,6 +175,7 @@ EXPERIMENT = Experiment(
                     of=snapshots(),
                 ),
             ),
+            cause=Cause(Reason.SEEDS, "One of three seeds is above 0.9 by step 100."),
             note="Over three seeds the AUROC at step 100 is 0.894 ± 0.006: one seed is above 0.9 by then, the others "
             "by step 200, the next one that was measured.",
         ),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from grokscope.experiments import tables
 from grokscope.experiments.beyond.probability_picture import draw_phase_probabilities
+from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -106,6 +107,7 @@ EXPERIMENT = Experiment(
                 for name, plan in (("ξ", CORRUPTION), ("α", DATA))
                 for row, decay in enumerate(WEIGHT_DECAYS)
             ),
+            cause=Cause(Reason.RESOLUTION, "The finest steps of the quick scale, 0.075, cannot show a range of 0.1."),
             note="At the quick scale (p = 59, four seeds, steps of 0.075) the seeds are divided at one place of either "
             "line along α (2 of 4 generalise at α = 0.675, and at 0.45 with weight decay 5 1 of 4), and the places "
             "beside it, where all agree, are 0.15 apart. The finest steps of that scale cannot show a range of 0.1.",

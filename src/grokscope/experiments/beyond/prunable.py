@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from grokscope.experiments.beyond.prunable_picture import draw_prunable
+from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs, View
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -146,6 +147,10 @@ EXPERIMENT = Experiment(
                 ),
             ),
             seeds=1,
+            cause=Cause(
+                Reason.NOT_FOUND,
+                "Two networks fail, one whose waves the IPR does not see and one that is too narrow to memorise.",
+            ),
             note="Two networks fail. One learns x² + y², where the IPR does not see the periodic neurons: none is "
             "above 0.5, and 0.86 of them can go. The other, at the paper's scale only, has 125 neurons, too few to "
             "memorise with: it needs all but 0.03 of them. In every other network that generalises, all neurons below "
@@ -163,6 +168,7 @@ EXPERIMENT = Experiment(
                     of=(_prunable("model.width", 1000), _prunable("model.width", 250)),
                 ),
             ),
+            cause=Cause(Reason.NOT_FOUND, "The widest network does not find the rule, so there is nothing to compare."),
             note="Without weight decay the network of 1000 neurons memorises everything and does not find the rule "
             "(test accuracy 0.03, seed 0), so there is no rule to keep. From 250 to 500 neurons the fraction grows "
             "from 0.68 to 0.86; sublinear-need asks the same with a little weight decay.",

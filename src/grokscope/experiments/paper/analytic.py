@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.cause import Cause, Reason
+from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs, Untrained
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.gradients import (
@@ -186,8 +188,8 @@ def _degree_at_solution(spec: RunSpec) -> float:
     return _degree(spec, analytic_weights(spec.task.modulus, spec.model.width))
 
 
-def _claim(name: str, paper: str, statement: str, *checks: Check, note: str = "") -> Claim:
-    return Claim(name, paper, statement, checks, note=note)
+def _claim(name: str, paper: str, statement: str, *checks: Check, **remarks: Unpack[Remarks]) -> Claim:
+    return Claim(name, paper, statement, checks, **remarks)
 
 
 EXPERIMENT = Experiment(
@@ -205,7 +207,8 @@ EXPERIMENT = Experiment(
             "A wide enough network with the weights of Equation 2 is right on every pair without training.",
             Check("accuracy on all pairs, N = 500", _accuracy, low=1, of=_SECOND),
             Check("accuracy on all pairs, N = 16000", _accuracy, low=1, of=_WIDEST),
-            note="The prefactor is (2/N)^(1/3), as Equation 6 needs; Equation 2 prints the exponent as −1/3.",
+            erratum="The prefactors of Equation 2 are (2/N)^(1/3), as Equation 6 needs; their exponent is printed "
+            "as −1/3.",
         ),
         _claim(
             "corrections-vanish",
@@ -241,8 +244,9 @@ EXPERIMENT = Experiment(
                 of=_DEFAULT,
             ),
             Check("IPR of equal waves, times p", _flat, low=1, of=_DEFAULT),
-            note="With one of each pair of conjugate waves, as here, the least is 1/⌈p/2⌉; with both it is 1/p, and a "
-            "wave would have 1/2.",
+            erratum="The range [1/p, 1] mixes two transforms. With one of each pair of conjugate waves, as here, it is "
+            "[1/⌈p/2⌉, 1]; with both the least is 1/p, and a wave has 1/2.",
+            note="It follows from the definition, so it tests our transform more than the paper.",
         ),
         _claim(
             "gradient-formula",
@@ -251,7 +255,7 @@ EXPERIMENT = Experiment(
             Check("relative difference from autograd, U", _gradient_error("U"), high=1e-6, of=_DEFAULT),
             Check("relative difference from autograd, V", _gradient_error("V"), high=1e-6, of=_DEFAULT),
             Check("relative difference from autograd, W", _gradient_error("W"), high=1e-6, of=_DEFAULT),
-            note="With the factor 2 for W; the paper prints 4, which is right for U and V only.",
+            erratum="The factor of the gradient of W in Equation 9 is 2; 4, as printed, is right for U and V only.",
         ),
         _claim(
             "gradient-degree",
@@ -259,7 +263,14 @@ EXPERIMENT = Experiment(
             "Near a generalising solution the gradient depends on the weights with a higher power than elsewhere.",
             Check("power at random weights", _degree_at_random, low=1.5, high=2.5, of=_SECOND),
             Check("power at the analytic solution", _degree_at_solution, low=3.5, of=_SECOND),
-            note="The power near the solution is by far the higher one; our bound for the other one fails. At the "
+            cause=Cause(
+                Reason.BOUND,
+                "The power near the solution is higher by 2.4, as the paper says; our bound for the other one was "
+                "2.5, and it is 2.59.",
+            ),
+            note="The power near the solution is by far the higher one, which follows from Equation 9 for an output "
+            "that "
+            "is close to the labels; our bound for the other one fails. At the "
             "initial weights of the default network the output is no longer small beside the labels, which makes the "
             "power 2.6; with half these weights it is 2.02.",
         ),

@@ -1,7 +1,7 @@
 """Figure 19: training curves with growing dropout."""
 
 from grokscope.experiments import tables
-from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.claim import NOT_YET, Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
@@ -89,6 +89,20 @@ EXPERIMENT = Experiment(
                 Check("train accuracy at dropout 0.9", final("train_accuracy"), high=HIGH_ACCURACY, of=_TOO_MUCH),
                 Check("best test accuracy at dropout 0.9", _best_test, high=HIGH_ACCURACY, of=_TOO_MUCH),
             ),
+        ),
+        Claim(
+            "narrow-networks-confuse",
+            "Section 2",
+            "Very high dropout makes a network effectively narrow: one with the 50 neurons that dropout 0.9 leaves of "
+            "500 cannot memorise its labels either.",
+            (
+                Check("train accuracy, N 50 without dropout", final("train_accuracy"), high=0.9, of=fig01.NARROW),
+                Check("best test accuracy, N 50 without dropout", _best_test, high=0.9, of=fig01.NARROW),
+                Check("corrupted accuracy, N 500 without dropout", final("corrupted_accuracy"), low=0.9, of=_NONE),
+            ),
+            stated="2026-11-17",
+            seen_before="Stated after the network of 500 neurons had been measured.",
+            note=NOT_YET,
         ),
     ),
 )

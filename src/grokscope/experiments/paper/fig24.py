@@ -1,42 +1,18 @@
 """Figure 24: the accuracies behind the phase diagrams with weight decay."""
 
-import math
-from collections.abc import Callable
-from statistics import median
-
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Needs
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
-from grokscope.experiments.quantities.regions import panel_at
+from grokscope.experiments.quantities.regions import median_in
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.sweeps.diagram import PhaseDiagram
 
 
 def needs(scale: Scale) -> Needs:
     """The diagram of Figure 3(a)."""
     return Needs(diagrams=(WEIGHT_DECAY,))
-
-
-def _median(
-    weight_decay: float, phase: Phase, value: Callable[[float, float, float], float]
-) -> Callable[[PhaseDiagram], float]:
-    """The median over the cells of a phase that were run; the value is of train accuracy, test accuracy and ξ."""
-
-    def measure(diagram: PhaseDiagram) -> float:
-        corruptions = [float(str(xi)) for (xi,) in diagram.rows.points] if diagram.rows else []
-        panel = panel_at(diagram, {"optimizer.weight_decay": weight_decay})
-        values = [
-            value(cell.train_accuracy, cell.test_accuracy, xi)
-            for xi, row in zip(corruptions, panel.cells, strict=True)
-            for cell in row
-            if cell.outcome == phase and cell.train_accuracy is not None and cell.test_accuracy is not None
-        ]
-        return median(values) if values else math.nan
-
-    return measure
 
 
 EXPERIMENT = Experiment(
@@ -54,13 +30,13 @@ EXPERIMENT = Experiment(
             (
                 Check(
                     "median train accuracy of Memorization at weight decay 0",
-                    _median(0, Phase.MEMORIZATION, lambda train, test, xi: train),
+                    median_in({"optimizer.weight_decay": 0}, Phase.MEMORIZATION, lambda train, test, xi: train),
                     low=0.98,
                     of=WEIGHT_DECAY,
                 ),
                 Check(
                     "median test accuracy of Memorization at weight decay 0",
-                    _median(0, Phase.MEMORIZATION, lambda train, test, xi: test),
+                    median_in({"optimizer.weight_decay": 0}, Phase.MEMORIZATION, lambda train, test, xi: test),
                     high=0.05,
                     of=WEIGHT_DECAY,
                 ),
@@ -73,13 +49,17 @@ EXPERIMENT = Experiment(
             (
                 Check(
                     "median distance of train accuracy from 1 − ξ in Full Inversion at weight decay 15",
-                    _median(15, Phase.FULL_INVERSION, lambda train, test, xi: abs(train - (1 - xi))),
+                    median_in(
+                        {"optimizer.weight_decay": 15},
+                        Phase.FULL_INVERSION,
+                        lambda train, test, xi: abs(train - (1 - xi)),
+                    ),
                     high=0.03,
                     of=WEIGHT_DECAY,
                 ),
                 Check(
                     "median test accuracy of Full Inversion at weight decay 15",
-                    _median(15, Phase.FULL_INVERSION, lambda train, test, xi: test),
+                    median_in({"optimizer.weight_decay": 15}, Phase.FULL_INVERSION, lambda train, test, xi: test),
                     low=0.99,
                     of=WEIGHT_DECAY,
                 ),

@@ -5,7 +5,7 @@ from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Needs
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay
-from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, larger_share
+from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, larger_share, largest_share
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
             (
                 Check(
                     "largest share of Forgetting at any weight decay",
-                    lambda *panels: max(panel.share(Phase.FORGETTING) for panel in panels),
+                    largest_share(Phase.FORGETTING),
                     high=0.02,
                     of=[with_decay(decay, RELU) for decay in DECAYS],
                 ),

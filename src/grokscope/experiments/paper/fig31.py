@@ -10,7 +10,7 @@ from grokscope.experiments.paper.fig01 import FULL
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY as ADDITION
 from grokscope.experiments.paper.fig03 import with_decay
 from grokscope.experiments.quantities.curves import final
-from grokscope.experiments.quantities.regions import GENERALISING, Region, agreement
+from grokscope.experiments.quantities.regions import GENERALISING, Region, Shares, agreement
 from grokscope.experiments.scale import Scale
 from grokscope.measure import neuron_spectra
 from grokscope.result import RunResult
@@ -71,7 +71,12 @@ EXPERIMENT = Experiment(
             "The phase diagrams of multiplication are those of addition.",
             (
                 Check("share of cells with the same phase", _agreement, low=0.85, of=_BOTH),
-                Check("largest difference of the shares that generalise", _largest_difference, high=0.05, of=_BOTH),
+                Check(
+                    "largest difference of the shares that generalise",
+                    Shares(_largest_difference, difference=True),
+                    high=0.05,
+                    of=_BOTH,
+                ),
             ),
         ),
         Claim(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -107,6 +108,9 @@ EXPERIMENT = Experiment(
                     lambda: in_one_column([xi for xi in _ALL if xi < _OVERLAP_BELOW]),
                     low=1,
                 ),
+            ),
+            cause=Cause(
+                Reason.CONTRADICTION, "Below ξ = 0.15 the columns Coexistence and Full Inversion of Table 2 overlap."
             ),
             note="Below ξ = 0.15 the bound 1.05 − ξ is above 0.9, so train accuracies between the two meet the "
             "definitions of both Coexistence and Full Inversion. Here they count as Coexistence, which comes first.",

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from grokscope.measure import training_events
 from grokscope.phases import HIGH_ACCURACY
 from grokscope.result import RunResult
@@ -49,3 +51,18 @@ def steps_to_unlearning(result: RunResult) -> float:
     if events.grokked.step is None or events.unlearned.step is None:
         return math.nan
     return events.unlearned.step - events.grokked.step
+
+
+def explained_by_sum(result: RunResult) -> float:
+    """The share of the variance of the last hidden neurons, over all pairs, that (m + n) mod p explains.
+
+    It is 1 if they are functions of the sum, 0 if they depend on one number alone, and about 1/p for noise.
+    """
+    p = result.spec.task.modulus
+    pairs = np.array([(m, n) for m in range(p) for n in range(p)])
+    seen = result.module().activations(pairs)
+    hidden = seen[f"post{result.spec.model.depth - 1}"].numpy().astype(np.float64)  # [p², N]
+    centred = hidden - hidden.mean(axis=0)
+    of_sum = np.array([centred[pairs.sum(axis=1) % p == total].mean(axis=0) for total in range(p)])  # [p, N]
+    whole = np.square(centred).mean(axis=0).sum()
+    return float(np.square(of_sum).mean(axis=0).sum() / whole) if whole else math.nan

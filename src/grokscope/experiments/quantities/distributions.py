@@ -8,6 +8,7 @@ import numpy.typing as npt
 from grokscope.measure import NeuronSpectra
 
 LOW_IPR = 0.1  # memorising neurons lie below
+PERIODIC_IPR = 0.5  # between the modes of the histograms
 PURELY_PERIODIC_IPR = 0.9  # neurons with one wave and hardly anything else lie above
 
 

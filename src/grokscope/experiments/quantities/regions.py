@@ -11,13 +11,38 @@ Every cell counts the same, so all numbers make sense on a coarse grid as well a
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.sweeps.diagram import Panel, PhaseDiagram
+from grokscope.sweeps.plan import GRID, Plan
 
 INVERTING = (Phase.PARTIAL_INVERSION, Phase.FULL_INVERSION)
 GENERALISING = (Phase.COEXISTENCE, *INVERTING)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A measure for checks that counts cells, or compares such counts: what is less than a cell it cannot tell."""
+
+    measure: Callable[..., float]
+    panels: int = 1  # of a diagram, that are counted together
+    difference: bool = False  # of two shares, or a share itself
+
+    def __call__(self, *looked_at: Any) -> float:
+        """The number."""
+        return self.measure(*looked_at)
+
+    def cell(self, plan: Plan) -> float:
+        """How much one cell of this diagram is of what is counted.
+
+        >>> from grokscope.sweeps.plan import Axis
+        >>> Shares(min).cell(Plan("line", axes=(Axis.over("task.corruption", (0, 0.2, 0.4, 0.6)),)))
+        0.25
+        """
+        return 1 / (self.panels * math.prod(len(axis) for axis in plan.axes if axis.fields[0] in GRID))
 
 
 @dataclass(frozen=True)
@@ -58,14 +83,19 @@ class Region:
         return max(found, default=math.nan)
 
 
-def share(*outcomes: str) -> Callable[[Region], float]:
+def share(*outcomes: str) -> Shares:
     """For checks: the share of a region's cells with one of these outcomes."""
-    return lambda region: region.share(*outcomes)
+    return Shares(lambda region: region.share(*outcomes))
 
 
-def larger_share(*outcomes: str) -> Callable[[Region, Region], float]:
+def largest_share(*outcomes: str) -> Shares:
+    """For checks: the largest of several regions' shares."""
+    return Shares(lambda *regions: max(region.share(*outcomes) for region in regions))
+
+
+def larger_share(*outcomes: str) -> Shares:
     """For checks: by how much the first region's share is larger than the second's."""
-    return lambda first, second: first.share(*outcomes) - second.share(*outcomes)
+    return Shares(lambda first, second: first.share(*outcomes) - second.share(*outcomes), difference=True)
 
 
 def share_of(panels: Iterable[Panel], outcomes: Collection[str]) -> float:
@@ -79,13 +109,13 @@ def share_gain(more: Iterable[Panel], less: Iterable[Panel], outcomes: Collectio
     return shares[0] - shares[1] if any(shares) else math.nan
 
 
-def share_grown(*outcomes: str) -> Callable[[PhaseDiagram], float]:
+def share_grown(*outcomes: str) -> Shares:
     """For checks: by how much the last panel of a diagram has a larger share of the outcomes than the first."""
 
     def value(diagram: PhaseDiagram) -> float:
         return share_of(diagram.panels[-1:], outcomes) - share_of(diagram.panels[:1], outcomes)
 
-    return value
+    return Shares(value, difference=True)
 
 
 def _share(found: Iterable[str | None], outcomes: Collection[str]) -> float:
@@ -101,6 +131,26 @@ def panel_at(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) 
         shown = ", ".join(f"{path} = {value}" for path, value in wanted.items()) or "any fields"
         raise GrokscopeError(f"the sweep {diagram.plan.name} has {len(found)} panels with {shown}, not one")
     return found[0]
+
+
+def median_in(
+    fields: Mapping[str, object], phase: Phase, value: Callable[[float, float, float], float]
+) -> Callable[[PhaseDiagram], float]:
+    """For checks: the median over the cells of a panel that were run and are in a phase; the value is of train
+    accuracy, test accuracy and ξ.
+    """
+
+    def measure(diagram: PhaseDiagram) -> float:
+        corruptions = [_number(xi) for (xi,) in diagram.rows.points] if diagram.rows else []
+        values = [
+            value(cell.train_accuracy, cell.test_accuracy, xi)
+            for xi, row in zip(corruptions, panel_at(diagram, fields).cells, strict=True)
+            for cell in row
+            if cell.outcome == phase and cell.train_accuracy is not None and cell.test_accuracy is not None
+        ]
+        return median(values) if values else math.nan
+
+    return measure
 
 
 def region(diagram: PhaseDiagram, fields: Mapping[str, object] | None = None) -> Region:

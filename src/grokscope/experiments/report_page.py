@@ -1,0 +1,271 @@
+"""The reproducibility report, docs/report.md, made from the record of claims and the captions of the gallery.
+
+write_text(Path("docs/report.md"), report(entries, read_gallery(Path("docs/gallery")), compute))
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grokscope.experiments.catalogue import EXPERIMENTS
+from grokscope.experiments.claim import CheckResult, Verdict
+from grokscope.experiments.claims_page import explanations, is_the_papers, verdict_words
+from grokscope.experiments.record import Entry, Remembered
+from grokscope.experiments.report_facts import ERRATA, SETTINGS
+from grokscope.experiments.scale import PAPER, SCALES
+from grokscope.experiments.sections import BEYOND, SECTIONS, entries_of
+from grokscope.experiments.strips import strip
+from grokscope.experiments.summary import by_blindness, by_part, by_size, holding, in_force, reasons, summary
+
+_MOST_IDS = 6  # of runs in a line
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the gallery says about a figure: the command that made it, and its diagrams."""
+
+    command: str
+    sweeps: tuple[str, ...]  # "fig9: 356 runs in 969 cells, of which 613 are inferred from those around"
+
+    @property
+    def full(self) -> bool:
+        """Whether its networks and grids are the paper's, perhaps with fewer seeds."""
+        return f"--scale {PAPER.name}" in self.command and "--grid" not in self.command
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader should know: that it is smaller than the paper's, and how much of it was inferred."""
+        inferred = [sweep for sweep in self.sweeps if "of which 0 are" not in sweep]
+        return inferred if self.full else ["not at the paper's size", *inferred]
+
+
+@dataclass(frozen=True)
+class Compute:
+    """What everything at the paper's size takes, as it was last projected."""
+
+    runs: int
+    core_hours: float
+
+
+def read_gallery(directory: Path) -> dict[str, Shown]:
+    """What the gallery has, by the names of figures."""
+    shown = {}
+    for path in sorted(directory.glob("*.txt")):
+        text = path.read_text(encoding="utf-8")
+        command = text.rpartition("Made with: ")[2].strip()
+        shown[path.stem] = Shown(command, tuple(re.findall(r"^Sweep (.*)$", text, re.MULTILINE)))
+    return shown
+
+
+def report(all_entries: Iterable[Entry], gallery: Mapping[str, Shown], compute: Compute) -> str:
+    """The whole report."""
+    entries = list(all_entries)
+    parts = [(section, _entries(section.figures, entries)) for section in SECTIONS]
+    lines = [
+        "# Reproducibility report",
+        "",
+        *_summary(entries, gallery, compute),
+        *_matrix([(section.title, found) for section, found in parts], entries),
+        *_smaller(gallery, entries),
+        *_settings(),
+        "## Errata",
+        "",
+        "What contradicts itself, or has to be corrected for a claim to hold:",
+        "",
+        *(f"{number}. {erratum}" for number, erratum in enumerate(ERRATA, start=1)),
+        "",
+        "## Section by section",
+        "",
+        "Below each figure are its claims. A line shows a check: [ and ] are its bounds, ═ what they allow, ● a seed "
+        "inside and ○ one outside. Where only the mean over seeds was kept it is the mark, with ─ for the standard "
+        "deviation. Numbers in full are in [the ledger](claims.md).",
+        "",
+    ]
+    for section, found in parts:
+        lines += [f"## {section.title}", ""]
+        told: set[str] = set()
+        for name in section.figures:
+            mine = [entry for entry in entries_of(name, found) if entry.claim.id not in told]
+            told |= {entry.claim.id for entry in mine}
+            lines += _figure(name, gallery.get(name), mine)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _entries(figures: Sequence[str], entries: Sequence[Entry]) -> list[Entry]:
+    found = {entry.claim.id: entry for name in figures for entry in entries_of(name, entries)}
+    return list(found.values())
+
+
+def _summary(entries: Sequence[Entry], gallery: Mapping[str, Shown], compute: Compute) -> list[str]:
+    lines = [
+        "A reproduction of Doshi, Das, He and Gromov, [*To grok or not to grok*](https://arxiv.org/abs/2310.13061). "
+        "This page is made by the program from what was measured (`make pages`).",
+        "",
+        "## Summary",
+        "",
+    ]
+    for words in summary_words(entries, gallery, compute):
+        topic, dot, rest = words.partition(".")
+        lines += [f"**{topic}{dot}**{rest}", ""]
+    return lines
+
+
+def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], compute: Compute) -> list[str]:
+    """The summary, a paragraph for each topic."""
+    papers = [name for section in SECTIONS if section is not BEYOND for name in section.figures]
+    full = [name for name in papers if name in gallery and gallery[name].full]
+    claims = sum(is_the_papers(entry.claim) for entry in in_force(entries))
+    causes = reasons([entry for entry in entries if is_the_papers(entry.claim)])
+    easy = _share(("fig01", "fig02", "fig04", "fig06", "fig17", "fig18", "fig19", "fig23"), entries)
+    hard = _share(("fig07", "fig12", "fig13", "fig14", "fig15"), entries)
+    return [
+        f"Scope. All figures and tables of the paper, and {claims} of its statements that can be checked with a "
+        f"number. Of {len(papers)} pictures (figures, the two halves of Figure 3, tables, and one of the theory) "
+        f"{len(full)} are drawn at the paper's size: p = 97, its widths and its grids, with one seed. The others are "
+        "smaller, and named as such.",
+        "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
+        "measuring, except where a claim is marked as not blind, and are never moved. A claim that was read wrongly or "
+        "could hardly fail stays, superseded by a later one. Settings that the paper leaves open come from the "
+        "authors' code or are our choice; a table below says which.",
+        f"Result. {' '.join(summary(entries))} Causes of the paper's claims that fail or are open: {causes}.",
+        "What was easy. The two-layer network with full batches: nearly all its settings are published, and its "
+        "phases, its neurons and its pruning come out with them. Of the paper's claims about Figures 1, 2, 4, 6, 17, "
+        f"18, 19 and 23, {easy}.",
+        "What was hard. Transformers and deep MLPs: the optimiser scheme of Figures 7 and 12 is not published, and "
+        "neither are most of their weight decays, nor the learning rate of Figure 15. Of the paper's claims about "
+        f"Figures 7 and 12 to 15, {hard}. With mini-batches networks go on from Inversion to memorising, so the "
+        "number of steps decides what Figures 20 to 22 show. Figures 29 and 30 need networks of 5000 neurons, and have "
+        "fewer here.",
+        "Compute. Appendix B of the paper names 72 hours of an RTX 3090 for Figure 3, 60 hours of a seventh of an "
+        "A100 for Figure 7, and 300 GPU hours for exploration and the diagrams of the appendix. Here everything "
+        "runs on "
+        f"CPU cores: all figures with all seeds at the paper's size were projected at {compute.core_hours:.0f} core "
+        f"hours for {compute.runs:,} runs (docs/scaling.md). Diagrams are refined: only cells near a "
+        "boundary are run, and the others inferred from their neighbours; each says how many.",
+    ]
+
+
+def _share(figures: Sequence[str], entries: Sequence[Entry]) -> str:
+    """How many of the paper's claims about some figures hold, and why not the others, in words."""
+    found = [entry for entry in in_force(_entries(figures, entries)) if is_the_papers(entry.claim)]
+    run = [entry for entry in found if entry.results]
+    left = len(found) - len(run)
+    words = f"{len(holding(run))} of the {len(run)} that were run hold"
+    if causes := reasons(run):
+        words += f" (the others: {causes})"
+    return f"{words}; {left} have not been run" if left else words
+
+
+def _matrix(parts: Sequence[tuple[str, Sequence[Entry]]], entries: Sequence[Entry]) -> list[str]:
+    papers = [entry for entry in entries if is_the_papers(entry.claim)]
+    return [
+        "## Verdicts",
+        "",
+        "By the section whose figures show it, all claims:",
+        "",
+        *_table(by_part(parts)),
+        "",
+        "The paper's claims by the networks that they were measured on. In diagrams of the paper's size about two "
+        "thirds of the cells are inferred; a list below has the numbers:",
+        "",
+        *_table(by_size(papers)),
+        "",
+        "And by whether anything was known when the bounds, or settings that the paper leaves open, were set:",
+        "",
+        *_table(by_blindness(papers)),
+        "",
+    ]
+
+
+def _smaller(gallery: Mapping[str, Shown], entries: Sequence[Entry]) -> list[str]:
+    lines = ["## Not at the paper's size", ""]
+    lines += [
+        f"- **{name}** ({EXPERIMENTS[name].title}): `{gallery[name].command}`"
+        for section in SECTIONS
+        for name in section.figures
+        if name in gallery and not gallery[name].full
+    ]
+    lines += [
+        "",
+        "Figure 32 is drawn from one seed of the paper's 40.",
+        "",
+        "Diagrams of which cells were inferred:",
+        "",
+    ]
+    lines += [
+        f"- **{name}**: {sweep}"
+        for section in SECTIONS
+        for name in section.figures
+        for sweep in (gallery[name].sweeps if name in gallery else ())
+        if "of which 0 are" not in sweep
+    ]
+    if missing := [entry.claim.id for entry in entries if entry.verdict is Verdict.NOT_RUN]:
+        lines += ["", f"Claims whose runs have not been done: {', '.join(missing)}."]
+    return [*lines, ""]
+
+
+def _settings() -> list[str]:
+    rows = [["where", "here", "source"], *map(list, SETTINGS)]
+    return ["## Settings", "", "Where the settings come from:", "", *_table(rows), ""]
+
+
+def _figure(name: str, shown: Shown | None, entries: Sequence[Entry]) -> list[str]:
+    experiment = EXPERIMENTS[name]
+    lines = [f"### {name}: {experiment.title}", ""]
+    if shown:
+        lines += [f"![{experiment.title}](gallery/{name}.png)", ""]
+    lines += [experiment.caption, ""]
+    if shown:
+        words = "; ".join([f"`{shown.command}`", *shown.remarks])
+        lines += [f"{words} · [settings and runs](gallery/{name}.txt)", ""]
+    if failing := [entry.claim.id for entry in entries if entry.verdict is Verdict.FAILS]:
+        lines += [f"What is seen here differs from what the claims ask in {', '.join(failing)}.", ""]
+    if not entries:
+        lines += ["No claims of its own.", ""]
+    for entry in entries:
+        lines += _claim(entry)
+    return lines
+
+
+def _claim(entry: Entry) -> list[str]:
+    claim = entry.claim
+    blind = "[not blind](claims.md#not-blind)" if claim.seen_before else "blind"
+    stated = f", stated {claim.stated}" if claim.stated else ""
+    lines = [f"**{claim.id}: {verdict_words(entry)}.** {claim.statement} *({claim.paper})*", ""]
+    if entry.results:
+        lines += ["```text", *(_line(result) for result in entry.results), "```", ""]
+    command = f"`grokscope claims --only {claim.id} --scale {entry.scale if entry.results else PAPER.name}`"
+    seeds = "1 seed" if entry.seeds == 1 else f"{entry.seeds} seeds"
+    size = f"{entry.scale}, {seeds}, " if entry.results else ""
+    lines += [f"{size}{blind}{stated} · {command}{_runs(entry)}", ""]
+    words = explanations(entry)
+    return [*lines, *([" ".join(words), ""] if words else [])]
+
+
+def _line(result: CheckResult | Remembered) -> str:
+    """A check: its strip, what was measured, and in words what it is."""
+    return f"{strip(result):<33}  {result.text}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    heading, *others = rows
+    lines = [_row(heading), "|" + "---|" * len(heading)]
+    return [*lines, *map(_row, others)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _runs(entry: Entry) -> str:
+    """The runs behind a claim: ids of networks, and names of diagrams."""
+    if not entry.results:
+        return ""
+    scale = replace(SCALES[entry.scale], seeds=entry.seeds)
+    needs = entry.claim.needs(scale)
+    ids = [spec.run_id[:8] for spec in needs.specs(scale)]
+    rest = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
+    words = [f"runs {', '.join(ids[:_MOST_IDS])}{rest}"] if ids else []
+    words += [f"diagram {plan.name}" for plan in needs.plans(SCALES[entry.scale])]
+    return f" · {' · '.join(words)}" if words else ""

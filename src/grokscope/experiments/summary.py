@@ -1,0 +1,110 @@
+"""How many claims hold, split by what a reader should know: the size of the networks, seeds, blindness, section.
+
+for line in summary(entries):
+    print(line)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from grokscope.experiments.claim import Verdict
+from grokscope.experiments.claims_page import cause_of, is_the_papers
+from grokscope.experiments.record import Entry
+from grokscope.experiments.scale import PAPER
+
+Table = list[list[str]]  # the first row is the heading
+
+
+def summary(entries: Sequence[Entry]) -> list[str]:
+    """The result in a few sentences."""
+    papers = [entry for entry in entries if is_the_papers(entry.claim)]
+    words = []
+    if papers:
+        words.append(f"The paper's: {_counts(papers)}.")
+        words += _what_holds(papers)
+    if ours := [entry for entry in entries if not is_the_papers(entry.claim)]:
+        words.append(f"Ours, about the paper or beyond it: {_counts(ours)}.")
+    return words
+
+
+def in_force(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that were not superseded."""
+    return [entry for entry in entries if entry.verdict is not Verdict.SUPERSEDED]
+
+
+def holding(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that hold, some of them with an erratum."""
+    return [entry for entry in entries if entry.verdict in (Verdict.HOLDS, Verdict.CORRECTED)]
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    standing = in_force(entries)
+    numbers = Counter(entry.verdict for entry in standing)
+    counts = ", ".join(f"{verdict}: {numbers[verdict]}" for verdict in Verdict if numbers[verdict])
+    superseded = len(entries) - len(standing)
+    also = f"; superseded: {superseded}" if superseded else ""
+    return f"{len(standing)} {'claim' if len(standing) == 1 else 'claims'} ({counts}{also})"
+
+
+def _what_holds(entries: Sequence[Entry]) -> list[str]:
+    good = holding(entries)
+    if not good:
+        return []
+    sizes = Counter(size_of(entry) for entry in good)
+    parts = ", ".join(f"{sizes[size]} {size}" for size in _SIZES if sizes[size])
+    seen = sum(bool(entry.claim.seen_before) for entry in good)
+    return [f"Behind the {len(good)} that hold: {parts}; not blind: {seen}."]
+
+
+def reasons(entries: Sequence[Entry]) -> str:
+    """Why claims do not hold, and how many for each reason."""
+    causes = [cause for entry in in_force(entries) if (cause := cause_of(entry))]
+    numbers = Counter(cause.reason for cause in causes)
+    return ", ".join(f"{reason}: {count}" for reason, count in numbers.most_common())
+
+
+UNTRAINED, SEVERAL = "without training", "at the paper's size with 3 or more seeds"
+ONE, REDUCED = "at the paper's size with 1 seed", "at a reduced scale"
+_SIZES = (UNTRAINED, SEVERAL, ONE, REDUCED)
+
+
+def size_of(entry: Entry) -> str:
+    """How large and how many the networks are that a claim was measured on."""
+    needs = entry.claim.needs(PAPER)
+    if not needs.networks and not needs.diagrams:
+        return UNTRAINED
+    if entry.scale != PAPER.name:
+        return REDUCED
+    return SEVERAL if entry.seeds >= 3 else ONE
+
+
+def by_size(entries: Sequence[Entry]) -> Table:
+    """A row for each verdict, by the size of the networks; what was not run has none."""
+    return _split([entry for entry in entries if entry.results], size_of, _SIZES)
+
+
+def by_blindness(entries: Sequence[Entry]) -> Table:
+    """A row for each verdict, by what was known when the bounds were set."""
+    return _split(entries, lambda entry: "not blind" if entry.claim.seen_before else "blind", ("blind", "not blind"))
+
+
+def _split(entries: Sequence[Entry], kind: Callable[[Entry], str], kinds: Sequence[str]) -> Table:
+    numbers = Counter((entry.verdict, kind(entry)) for entry in entries)
+    shown = [verdict for verdict in Verdict if any(numbers[verdict, each] for each in kinds)]
+    rows = [[str(verdict), *(_number(numbers[verdict, each]) for each in kinds)] for verdict in shown]
+    return [["verdict", *kinds], *rows]
+
+
+def by_part(parts: Sequence[tuple[str, Sequence[Entry]]]) -> Table:
+    """A row for each part of the paper, by verdict; parts without claims are left out."""
+    shown = [verdict for verdict in Verdict if any(entry.verdict is verdict for _, all_ in parts for entry in all_)]
+    rows = []
+    for title, entries in parts:
+        numbers = Counter(entry.verdict for entry in entries)
+        if entries:
+            rows.append([title, *(_number(numbers[verdict]) for verdict in shown)])
+    return [["section", *map(str, shown)], *rows]
+
+
+def _number(count: int) -> str:
+    return str(count) if count else ""

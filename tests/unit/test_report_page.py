@@ -1,0 +1,80 @@
+"""The report: made from what is committed, with every figure and every claim once."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.claim import Check, CheckResult, Claim, Verdict
+from grokscope.experiments.record import Entry, Remembered, read_record
+from grokscope.experiments.report_page import Compute, read_gallery, report
+from grokscope.experiments.sections import SECTIONS
+from grokscope.experiments.strips import strip
+from grokscope.experiments.summary import by_blindness, by_size, summary
+from grokscope.spec import RunSpec
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "report.md").read_text()
+
+
+def test_the_committed_report_is_made_from_what_is_committed() -> None:
+    projected = json.loads((ROOT / "benchmarks" / "cluster.json").read_text())["paper"]
+    compute = Compute(projected["runs"], projected["core_hours"])
+    record = read_record(DOCS / "claims.json", CLAIMS)
+    assert report(record.values(), read_gallery(DOCS / "gallery"), compute) == PAGE, "run: make pages"
+
+
+def test_every_figure_has_its_section() -> None:
+    named = [name for section in SECTIONS for name in section.figures]
+    assert sorted(named) == sorted(set(EXPERIMENTS) - {"fig03"})  # its halves are there
+
+
+@pytest.mark.parametrize("claim_id", CLAIMS)
+def test_every_claim_is_told_once(claim_id: str) -> None:
+    assert PAGE.count(f"\n**{claim_id}: ") == 1
+
+
+def entry(claim_id: str, value: float, scale: str = "paper", seeds: int = 1, seen: str = "") -> Entry:
+    check = Check("share", lambda result: 0.0, low=0.4, of=RunSpec())
+    claim = Claim(claim_id, "Section 2", "It is so.", (check,), seen_before=seen)
+    return Entry(claim, scale, seeds, (CheckResult(check, (value,) * seeds),))
+
+
+def test_the_summary_says_how_much_is_behind_what_holds() -> None:
+    entries = [
+        entry("a", 0.5, seeds=3),
+        entry("b", 0.5, seen="Half of it."),
+        entry("c", 0.5, "quick"),
+        entry("d", 0.3),
+        replace(entry("e", 0.5), results=()),
+    ]
+    assert summary(entries) == [
+        "The paper's: 5 claims (holds: 3, fails: 1, not run: 1).",
+        "Behind the 3 that hold: 1 at the paper's size with 3 or more seeds, 1 at the paper's size with 1 seed, "
+        "1 at a reduced scale; not blind: 1.",
+    ]
+    assert by_size(entries)[1:] == [["holds", "", "1", "1", "1"], ["fails", "", "", "1", ""]]
+    assert by_blindness(entries)[1] == ["holds", "2", "1"]
+    assert summary([]) == []
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, 0.39, 0.4, 0.41, 7.0])
+def test_a_strip_shows_on_which_side_of_a_bound_a_value_is(value: float) -> None:
+    check = Check("share", lambda: 0.0, low=0.4)
+    line = strip(CheckResult(check, (value,)))
+    assert len(line) == 33
+    assert ("●" in line) == check.allows(value)
+    if "[" in line:
+        assert (line.index("[") < line.index("●")) if value > 0.4 else (line.index("○") < line.index("["))
+
+
+def test_a_strip_of_what_is_remembered_shows_the_deviation() -> None:
+    line = strip(Remembered(Check("share", lambda: 0.0, low=0.4, high=0.9), 0.6, 0.1, 3, Verdict.HOLDS))
+    assert line.count("●") == 1
+    left, right = line.split("●")
+    assert abs(left.count("─") - right.count("─")) <= 1
+    assert left.count("─") > 1
+    assert strip(CheckResult(Check("share", lambda: 0.0), (float("nan"),))) == ""
