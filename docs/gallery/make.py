@@ -149,6 +149,10 @@ def make_entry(experiment: Experiment, evidence: Evidence) -> str:
         table.unlink()
     else:
         links.append(f"[data]({experiment.name}.csv)")
+    report = HERE / f"{experiment.name}-report.html"
+    if report.exists():  # made with `grokscope report`, not by this program
+        size = report.stat().st_size / 1e6
+        links.append(f"[a page to click on]({report.name}) ({size:.1f} MB; save it and open it)")
     return "\n\n".join(
         [
             f"## {experiment.name}: {experiment.title}",
