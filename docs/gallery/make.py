@@ -21,7 +21,7 @@ from grokscope.experiments.captions import caption, command
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS, claims_about
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.claims_page import page
-from grokscope.experiments.evidence import Evidence, Recorded, best_scale
+from grokscope.experiments.evidence import Evidence, best_scale
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.record import read_record, record_text, renewed
 from grokscope.experiments.report_page import Compute, read_gallery, report, summary_words
@@ -32,7 +32,7 @@ from grokscope.experiments.sections import SECTIONS
 from grokscope.experiments.tables import rounded
 from grokscope.outputs import write_file, write_table, write_text
 from grokscope.store import Store
-from grokscope.sweeps.recorded import read_outcomes
+from grokscope.sweeps.recorded import Recorded, read_outcomes
 
 HERE = Path(__file__).parent
 WEB_DPI = 100
