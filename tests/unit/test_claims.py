@@ -76,7 +76,7 @@ def test_a_share_is_undecided_if_one_cell_would_change_its_verdict(value: float,
     assert CheckResult(grows, (value,), cell).verdict is verdict
 
 
-def test_where_no_cell_is_in_a_phase_the_grid_is_fine_enough_to_say_so() -> None:
+def test_none_of_the_cells_is_what_a_bound_below_one_cell_asks_for() -> None:
     few = Check("share", share(Phase.CONFUSION), high=0.02, of=with_decay(0))
     assert CheckResult(few, (0.0,), few.cell(QUICK)).verdict is Verdict.HOLDS
     assert CheckResult(few, (0.04,), few.cell(QUICK)).verdict is Verdict.UNDECIDED

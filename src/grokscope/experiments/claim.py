@@ -92,8 +92,7 @@ class Check:
     def one_cell_decides(self, value: float, cell: float) -> bool:
         """Whether a cell more or less would move a value across a bound.
 
-        Where a share is 0 or 1, none or all of the cells are so, which no finer grid of the same networks could show
-        better.
+        A share of 0 or 1 is none or all of the cells, which is what a bound close to it asks for.
         """
         if not cell or (value in (0, 1) and isinstance(self.measure, Shares) and not self.measure.difference):
             return False

@@ -235,12 +235,21 @@ def _claim(entry: Entry) -> list[str]:
     lines = [f"**{claim.id}: {verdict_words(entry)}.** {claim.statement} *({claim.paper})*", ""]
     if entry.results:
         lines += ["```text", *(_line(result) for result in entry.results), "```", ""]
-    command = f"`grokscope claims --only {claim.id} --scale {entry.scale if entry.results else PAPER.name}`"
+    command = f"`grokscope claims --only {claim.id}{_flags(entry)}`"
     seeds = "1 seed" if entry.seeds == 1 else f"{entry.seeds} seeds"
     size = f"{entry.scale}, {seeds}, " if entry.results else ""
     lines += [f"{size}{blind}{stated} · {command}{_runs(entry)}", ""]
     words = explanations(entry)
     return [*lines, *([" ".join(words), ""] if words else [])]
+
+
+def _flags(entry: Entry) -> str:
+    """The flags that repeat what was measured, or that would measure it at the paper's size."""
+    scale = SCALES[entry.scale] if entry.results else PAPER
+    needs = entry.claim.needs(scale)
+    fewer = entry.results and scale is PAPER and needs.networks and entry.seeds < needs.seeds
+    refined = scale is PAPER and needs.diagrams
+    return f" --scale {scale.name}{f' --seeds {entry.seeds}' if fewer else ''}{' --refine' if refined else ''}"
 
 
 def _line(result: CheckResult | Remembered) -> str:

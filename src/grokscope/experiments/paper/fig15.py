@@ -112,7 +112,9 @@ EXPERIMENT = Experiment(
     title="A three-layer network with BatchNorm",
     caption="A three-layer ReLU network with BatchNorm, trained on mini-batches of 64 at α = 0.8 and ξ = 0.1: its "
     "accuracies, the IPR of its neurons at the input (rows of U and V) and at the output (columns of W), and the scale "
-    "|γ| of the BatchNorm next to them.",
+    "|γ| of the BatchNorm next to them. "
+    "In the paper it memorises all corrupted labels, and at the input |γ| does not follow the IPR; here it "
+    "memorises a part of them, and |γ| follows the IPR there, too.",
     needs=needs,
     draw=draw,
     claims=(
