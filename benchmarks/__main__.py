@@ -140,6 +140,7 @@ class Variant:
     target_eager: float
     fields: dict[str, object]
     target_peak: float | None = None
+    target_jax: float | None = None
 
     @property
     def spec(self) -> RunSpec:
@@ -148,8 +149,8 @@ class Variant:
 
     def measured(self) -> Row:
         """Against the others."""
-        row = compare(self.work, self.spec, peak=self.target_peak is not None)
-        row.target_eager, row.target_peak = self.target_eager, self.target_peak
+        row = compare(self.work, self.spec, jax=self.target_jax is not None, peak=self.target_peak is not None)
+        row.target_eager, row.target_peak, row.target_jax = self.target_eager, self.target_peak, self.target_jax
         return row
 
 
@@ -176,7 +177,7 @@ VARIANTS: dict[str, Variant] = {
         for size in (64, 8)
         for norm in ("none", "batch", "layer")
     },
-    "transformer": Variant("Transformer: 1 layer, d = 128, 4 heads", 4.5, TRANSFORMER, 0.75),
+    "transformer": Variant("Transformer: 1 layer, d = 128, 4 heads", 4.5, TRANSFORMER, 0.75, target_jax=3),
     "transformer-cross-entropy": Variant(
         "Transformer, cross-entropy", 4.5, TRANSFORMER | {"training.loss": "cross-entropy"}, 0.75
     ),

@@ -60,16 +60,29 @@ def measured(spec: RunSpec, rounds: int) -> tuple[float, float, float, str]:
     return statistics.median(own), statistics.median(ratios), statistics.median(shares), engine.name
 
 
+def times_jax(spec: RunSpec, rounds: int) -> float:
+    """How many times our seconds of CPU for a step JAX takes, all of its threads together; in turns."""
+    from benchmarks.jax_program import JaxProgram
+
+    engine = make_engine(spec, make_dataset(spec.task), initial_state(spec))
+    program = JaxProgram(spec)
+    ratios = [program.seconds_of(3, time.process_time) / cpu_seconds(lambda: engine.advance(3)) for _ in range(rounds)]
+    return statistics.median(ratios)
+
+
 def main() -> None:
     """Measure what was asked for and print it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cpu_time", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="WORD", help=f"which: {', '.join(SPECS)}; all if none is named")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument(
+        "--jax", action="store_true", help="against JAX as well; only of what benchmarks.jax_program has"
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.cases) - SPECS.keys():
         parser.error(f"there is no case {', '.join(sorted(unknown))}")
     table = Table(box=None, title=f"{machine()}, {instruction_level()}, seconds of CPU on one thread")
-    for heading in ("work", "engine", "ms a step", "× eager", "of FMA peak"):
+    for heading in ("work", "engine", "ms a step", "× eager", "of FMA peak", "× JAX" if arguments.jax else ""):
         table.add_column(heading, justify="left" if heading == "work" else "right")
     for name in arguments.cases or SPECS:
         seconds, ratio, share, engine = measured(SPECS[name], arguments.rounds)
@@ -79,6 +92,7 @@ def main() -> None:
             f"{1e3 * seconds:.3g}",
             f"{ratio:.2f}",
             f"{share:.0%}",
+            f"{times_jax(SPECS[name], arguments.rounds):.2f}" if arguments.jax else "",
         )
     Console(width=100).print(table)
 

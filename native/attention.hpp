@@ -55,43 +55,60 @@ public:
     explicit Attention(const Config& config)
         : heads_(config.heads), size_(config.width / config.heads), factor_(float(1 / config.score_divisor)) {}
 
-    // The mixed values of `count` pairs for the query of one position, and their attention to the first [count, heads].
-    void forward(const Projections& x, PairRows rows, long count, int position, Grid mixed, float* to_first) const {
+    // The attention of `count` pairs to the first position, for the query of one position [count, heads].
+    void attend(const Projections& x, PairRows rows, long count, int position, float* to_first) const {
         for (long i = 0; i < count; i++) {
             const long first = rows.of[0][i], second = rows.of[1][i];
             const float* q = x.query[position].at(position ? second : first);
             const float *k0 = x.key[0].at(first), *k1 = x.key[1].at(second);
-            const float *v0 = x.value[0].at(first), *v1 = x.value[1].at(second);
-            float* out = mixed.at(i, 0);
             for (long head = 0; head < heads_; head++) {
                 const long from = head * size_;
-                const float a = sigmoid(factor_ * dot_difference(q + from, k0 + from, k1 + from, size_));
-                to_first[i * heads_ + head] = a;
-                for (long j = from; j < from + size_; j++) out[j] = v1[j] + a * (v0[j] - v1[j]);
+                *to_first++ = sigmoid(factor_ * dot_difference(q + from, k0 + from, k1 + from, size_));
             }
         }
     }
 
-    // Adds to the gradients dx of the projections x.
-    void backward(const Projections& x, PairRows rows, long count, int position, Grid dmixed, const float* to_first,
-                  Projections& dx) const {
+    // With this attention: the mixed values.
+    void mix(const Projections& x, PairRows rows, long count, const float* to_first, Grid mixed) const {
         for (long i = 0; i < count; i++) {
-            const long first = rows.of[0][i], second = rows.of[1][i], own = position ? second : first;
-            const float *q = x.query[position].at(own), *d = dmixed.at(i, 0);
-            const float *k0 = x.key[0].at(first), *k1 = x.key[1].at(second);
-            const float *v0 = x.value[0].at(first), *v1 = x.value[1].at(second);
-            float* __restrict dq = dx.query[position].at(own);
-            float* __restrict dk0 = dx.key[0].at(first);
-            float* __restrict dk1 = dx.key[1].at(second);
+            const float *v0 = x.value[0].at(rows.of[0][i]), *v1 = x.value[1].at(rows.of[1][i]);
+            float* __restrict out = mixed.at(i, 0);
+            for (long head = 0; head < heads_; head++) {
+                const float a = *to_first++;
+                for (long j = head * size_; j < (head + 1) * size_; j++) out[j] = v1[j] + a * (v0[j] - v1[j]);
+            }
+        }
+    }
+
+    // Adds to the gradients of the values; `dto_first` becomes that of the attention.
+    void mix_backward(const Projections& x, PairRows rows, long count, const float* to_first, Grid dmixed,
+                      Projections& dx, float* dto_first) const {
+        for (long i = 0; i < count; i++) {
+            const long first = rows.of[0][i], second = rows.of[1][i];
+            const float *d = dmixed.at(i, 0), *v0 = x.value[0].at(first), *v1 = x.value[1].at(second);
             float* __restrict dv0 = dx.value[0].at(first);
             float* __restrict dv1 = dx.value[1].at(second);
             for (long head = 0; head < heads_; head++) {
                 const long from = head * size_;
-                const float a = to_first[i * heads_ + head];
-                const float slope = factor_ * a * (1 - a) * dot_difference(d + from, v0 + from, v1 + from, size_);
-                for (long j = from; j < from + size_; j++) {
-                    dv0[j] += a * d[j];
-                    dv1[j] += (1 - a) * d[j];
+                const float a = *to_first++;
+                *dto_first++ = dot_difference(d + from, v0 + from, v1 + from, size_);
+                for (long j = from; j < from + size_; j++) dv0[j] += a * d[j], dv1[j] += (1 - a) * d[j];
+            }
+        }
+    }
+
+    // From the gradient of the attention: adds to those of queries and keys.
+    void attend_backward(const Projections& x, PairRows rows, long count, int position, const float* to_first,
+                         const float* dto_first, Projections& dx) const {
+        for (long i = 0; i < count; i++) {
+            const long first = rows.of[0][i], second = rows.of[1][i], own = position ? second : first;
+            const float *q = x.query[position].at(own), *k0 = x.key[0].at(first), *k1 = x.key[1].at(second);
+            float* __restrict dq = dx.query[position].at(own);
+            float* __restrict dk0 = dx.key[0].at(first);
+            float* __restrict dk1 = dx.key[1].at(second);
+            for (long head = 0; head < heads_; head++) {
+                const float a = *to_first++, slope = factor_ * a * (1 - a) * *dto_first++;
+                for (long j = head * size_; j < (head + 1) * size_; j++) {
                     dk0[j] += slope * q[j];
                     dk1[j] -= slope * q[j];
                     dq[j] += slope * (k0[j] - k1[j]);

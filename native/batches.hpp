@@ -21,13 +21,17 @@ struct Batch {
 
 class Batches {
 public:
-    Batches(const Config& config, const Examples& training) : config_(config) {
+    // A full batch goes from n to n within strips of so many neighbouring m. Strips of one are sorted by m.
+    Batches(const Config& config, const Examples& training, int32_t strip = 1) : config_(config) {
         std::vector<size_t> order(size_t(training.count()));
         std::iota(order.begin(), order.end(), 0);
         // In a full batch, rows with the same m lie side by side: they share a row of U and of its gradient.
         if (config.batch_size == 0)
             std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-                return std::pair(training.m[a], training.n[a]) < std::pair(training.m[b], training.n[b]);
+                const auto place = [&](size_t row) {
+                    return std::tuple(training.m[row] / strip, training.n[row], training.m[row]);
+                };
+                return place(a) < place(b);
             });
         for (size_t row : order) all_.add(training, row, config.modulus);
     }

@@ -38,7 +38,7 @@ public:
     }
 
     void draw_masks(const std::vector<uint32_t>& places, long start, long count, long step) {
-        for (size_t i = 0; i < layers_.size(); i++) draw_mask(layers_[i].mask, places, start, count, step, i + 1);
+        for (size_t i = 0; i < layers_.size(); i++) draw_mask(layers_[i].mask, places, start, 0, count, step, i + 1);
     }
 
     // From the first hidden layer's outputs to those of the last.

@@ -14,31 +14,29 @@ public:
 
     Rows& hidden() { return hidden_; }
 
-    void draw_masks(const std::vector<uint32_t>& places, long start, long count, long step) {
-        draw_mask(mask_, places, start, count, step, 0);
+    // Of rows start … start + count of the pairs, for rows first … of hidden().
+    void draw_masks(const std::vector<uint32_t>& places, long start, long first, long count, long step) {
+        draw_mask(mask_, places, start, first, count, step, 0);
+    }
+    void forward(const Examples& pairs, long start, long first, long count, bool training) {
+        const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
+        specialise(training, [&](auto relu, auto masked) { forward_rows<relu, masked>(m, n, first, count); });
     }
 
-    // Rows start … start + count of the pairs, to rows 0 … of hidden().
-    void forward(const Examples& pairs, long start, long count, bool training) {
+    // dU[m] and dV[n] += `upstream` through φ and the dropout mask, for the panel of neuron k.
+    void backward(const Examples& pairs, long start, long first, long count, long k, const float* upstream) {
         const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
-        specialise(training, [&](auto relu, auto masked) { forward_rows<relu, masked>(m, n, count); });
-    }
-
-    // dU[m] and dV[n] += `upstream` through φ and the dropout mask, for rows start … of the pairs and the panel of
-    // neuron k.
-    void backward(const Examples& pairs, long start, long count, long k, const float* upstream) {
-        const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
-        specialise(true, [&](auto relu, auto masked) { backward_rows<relu, masked>(m, n, count, k, upstream); });
+        specialise(true, [&](auto relu, auto masked) { backward_rows<relu, masked>(m, n, first, count, k, upstream); });
     }
 
 private:
     // Stores through vector types may alias anything, so what a loop needs of the object is in local variables.
     template <bool RELU, bool MASKED>
-    void forward_rows(const int32_t* m, const int32_t* n, long count) {
+    void forward_rows(const int32_t* m, const int32_t* n, long first, long count) {
         for (long k = 0; k < width_; k += PANEL) {
             const long width = width_, panel = k / PANEL * matrix_panel_;
-            const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_.data() + k;
-            float* h = hidden_.at(0, k);
+            const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_row<MASKED>(first, k);
+            float* h = hidden_.at(first, k);
             for (long row = 0; row < count; row++, h += PANEL, mask += MASKED ? width : 0) {
                 const float *own = u + m[row] * PANEL, *other = v + n[row] * PANEL;
 #pragma GCC unroll 8
@@ -53,9 +51,9 @@ private:
     }
 
     template <bool RELU, bool MASKED>
-    void backward_rows(const int32_t* m, const int32_t* n, long count, long k, const float* d) {
+    void backward_rows(const int32_t* m, const int32_t* n, long first, long count, long k, const float* d) {
         const long width = width_, panel = k / PANEL * matrix_panel_;
-        const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_.data() + k;
+        const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_row<MASKED>(first, k);
         float *du = gradients_.u() + panel, *dv = gradients_.v() + panel;
         // Rows with the same m, which a full batch has side by side, add up in registers.
         for (long row = 0; row < count;) {
@@ -79,6 +77,11 @@ private:
             }
             for (int i = 0; i < TILE_VECTORS; i++) add(du + own * PANEL + i * VECTOR_FLOATS, sums[i]);
         }
+    }
+
+    template <bool MASKED>
+    const float* mask_row(long row, long k) const {
+        return mask_.data() + (MASKED ? row * width_ + k : 0);
     }
 
     Rows hidden_;

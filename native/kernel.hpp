@@ -10,7 +10,8 @@
 //     dY        = r · W                               [R, N]   matrix product 3
 //     scatter   dU[m], dV[n] += norm', φ', dropout of dY       after each panel of product 3
 //
-// and ends with the optimiser. Matrices with N columns are in panels (trainer.hpp); a pass over neurons goes panel by panel,
+// and ends with the optimiser. What comes after the residual is done for a few blocks at a time, so that a panel of the weights and
+// of their gradients is read once for all of them. Matrices with N columns are in panels (trainer.hpp); a pass over neurons goes panel by panel,
 // and the few kilobytes of U, V, H and their gradients that belong to a panel stay in the first cache.
 #pragma once
 
@@ -25,14 +26,17 @@
 
 namespace grokscope::LEVEL {
 
+constexpr long GROUP_BLOCKS = 4;  // of a group, where nothing lies between the first hidden layer and the output
+
 class LevelTrainer final : public MlpTrainer {
 public:
     LevelTrainer(const Config& config, const Examples& training)
         : MlpTrainer(config, PANEL),
           batches_(config_, training),
+          group_(config.norm == Norm::none && config.depth == 2 ? GROUP_BLOCKS * BLOCK_ROWS : BLOCK_ROWS),
           first_layer_(config_, weights_, gradients_, kept_rows()),
           deep_layers_(config_, weights_, gradients_),
-          output_layer_(config_, weights_.w(), gradients_.w()),
+          output_layer_(config_, weights_.w(), gradients_.w(), group_),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
         if (complement_) full_grid_.emplace(config_, weights_, gradients_, output_layer_.transposed_w());
@@ -67,7 +71,7 @@ public:
         if (batch_norm_) batch_norm_->use_running_statistics();
         for (long start = 0; start < examples.count(); start += BLOCK_ROWS) {
             const long rows = std::min(BLOCK_ROWS, examples.count() - start);
-            first_layer_.forward(examples, start, rows, false);
+            first_layer_.forward(examples, start, 0, rows, false);
             compute_logits(rows, 0, false);
             for (long i = 0; i < rows; i++) {
                 const auto [prediction, loss] = output_layer_.evaluate(i, examples.label[size_t(start + i)]);
@@ -78,8 +82,8 @@ public:
     }
 
 private:
-    // BatchNorm needs the whole batch before any row goes on, so it keeps all rows; the others keep a block.
-    long kept_rows() const { return config_.norm == Norm::batch ? std::max(batches_.size(), BLOCK_ROWS) : BLOCK_ROWS; }
+    // BatchNorm needs the whole batch before any row goes on, so it keeps all rows; the others keep a group of blocks.
+    long kept_rows() const { return config_.norm == Norm::batch ? std::max(batches_.size(), BLOCK_ROWS) : group_; }
 
     void transpose_weights() {
         deep_layers_.transpose_weights();
@@ -96,17 +100,20 @@ private:
     double batch_gradient(const Batch& batch) {
         const long count = batch.pairs.count();
         if (batch_norm_) {
-            compute_hidden(batch, 0, count);
+            compute_hidden(batch, 0, 0, count);
             batch_norm_->use_batch(first_layer_.hidden(), count);
         }
         double loss = 0;
-        for (long start = 0; start < count; start += BLOCK_ROWS) {
-            const long rows = std::min(BLOCK_ROWS, count - start), first = batch_norm_ ? start : 0;
-            if (!batch_norm_) compute_hidden(batch, start, rows);
-            Rows& inputs = compute_logits(rows, first, true);
-            for (long i = 0; i < rows; i++)
-                loss += output_layer_.residual(i, batch.pairs.label[size_t(start + i)], count);
-            backpropagate(batch.pairs, start, rows, inputs, first);
+        for (long start = 0; start < count; start += group_) {
+            const long rows = std::min(group_, count - start), first = batch_norm_ ? start : 0;
+            Rows* inputs = nullptr;
+            for_each_block(rows, [&](long block, long some) {
+                if (!batch_norm_) compute_hidden(batch, start + block, block, some);
+                inputs = compute_logits(some, first + block, true, block);
+                for (long i = block; i < block + some; i++)
+                    loss += output_layer_.residual(i, batch.pairs.label[size_t(start + i)], count);
+            });
+            backpropagate(batch.pairs, start, rows, *inputs, first);
         }
         if (batch_norm_) {
             batch_norm_->backward(first_layer_.hidden(), upstream_, count);
@@ -118,48 +125,61 @@ private:
     // All pairs, less those that are not in the training set.
     double full_grid_gradient() {
         full_grid_->add_all_pairs();
-        for (long start = 0; start < complement_->count(); start += BLOCK_ROWS) {
-            const long rows = std::min(BLOCK_ROWS, complement_->count() - start);
-            first_layer_.forward(*complement_, start, rows, true);
-            Rows& inputs = compute_logits(rows, 0, true);
-            output_layer_.negate(rows);
-            backpropagate(*complement_, start, rows, inputs, 0);
+        for (long start = 0; start < complement_->count(); start += group_) {
+            const long rows = std::min(group_, complement_->count() - start);
+            for_each_block(rows, [&](long block, long some) {
+                first_layer_.forward(*complement_, start + block, block, some, true);
+                compute_logits(some, block, true, block);
+                output_layer_.negate(some, block);
+            });
+            backpropagate(*complement_, start, rows, first_layer_.hidden(), 0);
         }
         return full_grid_->finish(batches_.training());
     }
 
-    // The first hidden layer of a batch's rows start …, and the dropout of all layers.
-    void compute_hidden(const Batch& batch, long start, long rows) {
-        first_layer_.draw_masks(batch.places, start, rows, step + 1);
-        deep_layers_.draw_masks(batch.places, start, rows, step + 1);
-        first_layer_.forward(batch.pairs, start, rows, true);
+    // `visit(block, some)` for each block of a group of rows: its first row in the group, and how many it has.
+    template <typename Visit>
+    static void for_each_block(long rows, Visit visit) {
+        for (long block = 0; block < rows; block += BLOCK_ROWS) visit(block, std::min(BLOCK_ROWS, rows - block));
     }
 
-    // From rows `first` … of the first hidden layer to the logits of a block. Returns what the output layer read.
-    Rows& compute_logits(long rows, long first, bool training) {
+    // The first hidden layer of a batch's rows start …, as rows first …, and the dropout of all layers.
+    void compute_hidden(const Batch& batch, long start, long first, long rows) {
+        first_layer_.draw_masks(batch.places, start, first, rows, step + 1);
+        deep_layers_.draw_masks(batch.places, start, rows, step + 1);
+        first_layer_.forward(batch.pairs, start, first, rows, true);
+    }
+
+    // From rows `first` … of the first hidden layer to the logits of a block, as rows `logits` …. Returns what the output layer
+    // reads; without a norm and further layers, these are the same rows.
+    Rows* compute_logits(long rows, long first, bool training, long logits = 0) {
         Rows* inputs = deep_layers_.forward(first_layer_.hidden(), rows, training);
         if (layer_norm_) inputs = layer_norm_->forward(*inputs, rows);
         if (batch_norm_) inputs = batch_norm_->forward(*inputs, rows, first);
-        output_layer_.forward(rows, inputs->grid());
-        return *inputs;
+        output_layer_.forward(rows, inputs->grid(logits), logits);
+        return inputs;
     }
 
-    // From the residuals of a block to its gradients; BatchNorm's way to U and V needs those of all blocks first.
+    // From the residuals of a group to its gradients; BatchNorm's way to U and V needs those of all groups first.
     void backpropagate(const Examples& pairs, long start, long rows, Rows& inputs, long first) {
         // Without a norm, dY goes on to what lies before panel by panel and is not kept. A norm needs all of it, in rows
         // `first` … of upstream_, and works on whole panels, so their padding must be written too: zeros.
         const bool keep = config_.norm != Norm::none;
-        const auto scatter = [&](long k) { first_layer_.backward(pairs, start, rows, k, upstream_.at(0, 0)); };
+        const auto scatter = [&](long block, long some, long k) {
+            first_layer_.backward(pairs, start + block, block, some, k, upstream_.at(0, 0));
+        };
         for (long k = 0; k < weights_.width; k += PANEL) {
             const long columns = keep ? PANEL : std::min(PANEL, config_.width - k);
-            output_layer_.backward(rows, inputs.grid(), k, upstream_.at(first, keep ? k : 0), columns);
-            if (keep) continue;
-            if (deep_layers_.empty())
-                scatter(k);
-            else
-                deep_layers_.take(upstream_, rows, k);
+            for_each_block(rows, [&](long block, long some) {
+                output_layer_.backward(some, inputs.grid(block), k, upstream_.at(first, keep ? k : 0), columns, block);
+                if (keep) return;
+                if (deep_layers_.empty())
+                    scatter(block, some, k);
+                else
+                    deep_layers_.take(upstream_, some, k);
+            });
         }
-        deep_layers_.backward(first_layer_.hidden(), upstream_, rows, scatter);
+        deep_layers_.backward(first_layer_.hidden(), upstream_, rows, [&](long k) { scatter(0, rows, k); });
         if (layer_norm_) {
             layer_norm_->backward(first_layer_.hidden(), upstream_, rows);
             scatter_all(pairs, start, rows);
@@ -169,10 +189,11 @@ private:
 
     void scatter_all(const Examples& pairs, long start, long count) {
         for (long k = 0; k < weights_.width; k += PANEL)
-            first_layer_.backward(pairs, start, count, k, upstream_.at(0, k));
+            first_layer_.backward(pairs, start, 0, count, k, upstream_.at(0, k));
     }
 
     Batches batches_;
+    const long group_;  // rows
     FirstLayer first_layer_;
     DeepLayers deep_layers_;
     OutputLayer output_layer_;

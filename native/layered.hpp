@@ -24,6 +24,7 @@ public:
           batches_(config_, training),
           block_(config.norm == Norm::batch ? std::max(batches_.size(), BLOCK_ROWS) : BLOCK_ROWS),
           output_layer_(config_, weights_.data() + places_.w.offset, gradients_.data() + places_.w.offset),
+          few_rows_(batches_.size() <= BLOCK_ROWS && 4 * batches_.size() <= config.width),
           upstream_(block_, width_),
           next_(config.depth > 2 ? block_ : 0, width_) {
         for (long i = 0; i + 1 < config.depth; i++) layers_.push_back(std::make_unique<Layer>(*this, size_t(i)));
@@ -58,7 +59,8 @@ public:
 
     void evaluate(const Examples& examples, int64_t* predictions, double* losses) override {
         const FlushDenormals flush;
-        transpose_weights();
+        output_layer_.transpose_weights();
+        transpose_hidden_weights();
         for (auto& layer : layers_)
             if (layer->batch_norm) layer->batch_norm->use_running_statistics();
         for (long start = 0; start < examples.count(); start += BLOCK_ROWS) {
@@ -75,7 +77,7 @@ public:
 private:
     struct Layer {
         std::optional<Linear> linear;  // of all but the first
-        Rows activations, slopes;      // φ(dropout(Z)), and its derivative by Z
+        Rows activations, slopes;      // φ(dropout(Z)), and its derivative by Z, which for relu is known from it
         Buffer mask;                   // plain rows; only with dropout
         Buffer running_mean, running_variance;
         std::optional<LayerNorm> layer_norm;
@@ -83,9 +85,9 @@ private:
 
         Layer(LayeredTrainer& of, size_t number)
             : activations(of.block_, of.width_),
-              slopes(of.block_, of.width_),
               running_mean(of.width_),
               running_variance(of.width_) {
+            if (of.config_.activation != Activation::relu) slopes = Rows(of.block_, of.width_);
             if (number > 0) linear.emplace(of.places_.hidden[number - 1], of.weights_, of.gradients_);
             if (of.config_.dropout_threshold > 0) mask = Buffer(of.block_ * of.width_);
             if (of.config_.norm == Norm::none) return;
@@ -99,15 +101,17 @@ private:
         }
     };
 
-    void transpose_weights() {
-        output_layer_.transpose_weights();
+    void transpose_hidden_weights() {
         for (auto& layer : layers_)
             if (layer->linear) layer->linear->transpose_weights();
     }
 
     double compute_gradient() {
-        gradients_.clear();
-        transpose_weights();
+        // The gradients of hidden layers are set by the first block.
+        std::fill_n(gradients_.data(), places_.hidden_begin, 0.0f);
+        std::fill(gradients_.data() + places_.hidden_end, gradients_.data() + places_.size(), 0.0f);
+        output_layer_.transpose_weights();
+        if (!few_rows_) transpose_hidden_weights();
         const Batch& batch = batches_.at(step);
         const long count = batch.pairs.count();
         double loss = 0;
@@ -133,9 +137,13 @@ private:
     // What the output layer reads of rows start … of the pairs.
     Rows& forward(const Examples& pairs, long start, long rows, bool training) {
         Rows* inputs = nullptr;
+        const bool turned = training && few_rows_;
         for (auto& layer : layers_) {
+            if (inputs && turned) layer->linear->turn(rows, inputs->grid());
             for (long k = 0; k < width_; k += PANEL) {
-                if (inputs)
+                if (inputs && turned)
+                    layer->linear->turned_forward_panel(rows, k, layer->activations.grid());
+                else if (inputs)
                     layer->linear->forward_panel(rows, inputs->grid(), k, layer->activations.grid());
                 else
                     look_up(pairs, start, rows, k);
@@ -166,7 +174,7 @@ private:
     // The panel of neuron k, which holds Z.
     void activate(Layer& layer, long rows, long k, bool training) const {
         const bool masked = training && config_.dropout_threshold > 0;
-        float *z = layer.activations.at(0, k), *slopes = layer.slopes.at(0, k);
+        float *z = layer.activations.at(0, k), *slopes = layer.slopes.values.size() ? layer.slopes.at(0, k) : nullptr;
         const float* mask = layer.mask.data() + (masked ? k : 0);
         const auto multiply_by_mask = [&](float* values) {
             for (long i = 0; i < rows; i++)
@@ -174,7 +182,7 @@ private:
         };
         if (masked) multiply_by_mask(z);
         switch (config_.activation) {
-            case Activation::relu: activate_all<Activation::relu>(z, slopes, rows * PANEL); break;
+            case Activation::relu: return activate_all<Activation::relu>(z, slopes, rows * PANEL);
             case Activation::quadratic: activate_all<Activation::quadratic>(z, slopes, rows * PANEL); break;
             case Activation::gelu: activate_all<Activation::gelu>(z, slopes, rows * PANEL); break;
         }
@@ -189,13 +197,27 @@ private:
         for (long i = 0; i < count; i++) {
             const float x = z[i];
             // Written so that NaN stays NaN: that is how a diverging run shows.
-            if constexpr (KIND == Activation::relu) slopes[i] = x > 0 ? 1 : 0, z[i] = x <= 0 ? 0 : x;
+            if constexpr (KIND == Activation::relu) z[i] = x <= 0 ? 0 : x;
             if constexpr (KIND == Activation::quadratic) slopes[i] = 2 * x, z[i] = x * x;
             if constexpr (KIND == Activation::gelu) {
                 const auto [value, slope] = gelu(x);
                 slopes[i] = slope, z[i] = value;
             }
         }
+    }
+
+    // dZ in the place of that of φ(dropout(Z)). Relu's padding is 0, and nothing goes back to it.
+    void differentiate(Layer& layer, long rows, long k) {
+        float* d = upstream_.at(0, k);
+        if (config_.activation == Activation::relu) {
+            const float kept = config_.dropout_threshold > 0 ? float(config_.dropout_scale) : 1.0f;
+            const float* y = layer.activations.at(0, k);
+            for (long at = 0; at < rows * PANEL; at += VECTOR_FLOATS)
+                store(d + at, load(y + at) > 0 ? kept * load(d + at) : Vector{});
+            return;
+        }
+        const float* slopes = layer.slopes.at(0, k);
+        for (long at = 0; at < rows * PANEL; at += VECTOR_FLOATS) store(d + at, load(d + at) * load(slopes + at));
     }
 
     // The sum of the rows' losses; what goes back to the last hidden layer is in upstream_. The output layer has room for
@@ -222,14 +244,9 @@ private:
                 layer.batch_norm->add_gradients(layer.activations, upstream_, rows, 0);
                 layer.batch_norm->backward(layer.activations, upstream_, rows);
             }
-            for (long k = 0; k < width_; k += PANEL) {
-                float* d = upstream_.at(0, k);
-                const float* slopes = layer.slopes.at(0, k);
-                for (long at = 0; at < rows * PANEL; at += VECTOR_FLOATS)
-                    store(d + at, load(d + at) * load(slopes + at));
-            }
+            for (long k = 0; k < width_; k += PANEL) differentiate(layer, rows, k);
             if (i == 0) break;
-            layer.linear->add_gradient(rows, upstream_.grid(), normalised(*layers_[i - 1]).grid());
+            layer.linear->add_gradient(rows, upstream_.grid(), normalised(*layers_[i - 1]).grid(), start > 0);
             layer.linear->backward(rows, upstream_.grid(), next_.grid(), false);
             std::swap(upstream_, next_);
         }
@@ -256,6 +273,7 @@ private:
     Batches batches_;
     const long block_;  // rows of a block
     OutputLayer output_layer_;
+    const bool few_rows_;  // of a step: it is less work to transpose them than the weights
     std::vector<std::unique_ptr<Layer>> layers_;
     Rows upstream_, next_;  // gradients on their way back
 };

@@ -78,12 +78,15 @@ protected:
 struct LayeredPlaces : Layout {
     Place u, v, w;
     std::vector<Place> hidden;
+    long hidden_begin = 0, hidden_end = 0;  // floats
     std::vector<NormPlaces> norms;
 
     LayeredPlaces(const Config& config, long panel) : Layout(panel) {
         const long p = config.modulus, N = config.width;
         u = add("U", p, N), v = add("V", p, N), w = add("W", p, N);
+        hidden_begin = size();
         for (long layer = 2; layer < config.depth; layer++) hidden.push_back(add("H" + std::to_string(layer), N, N));
+        hidden_end = size();
         for (long layer = 1; layer < config.depth && config.norm != Norm::none; layer++)
             norms.push_back(add_norm(norm_name(layer), N));
     }

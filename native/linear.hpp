@@ -54,6 +54,21 @@ public:
                  false);
     }
 
+    // The same for few rows, from W itself: x and y are transposed instead. `turn` comes first, and sums have the same order.
+    void turn(long rows, Grid x) {
+        if (turned_.values.size() == 0) turned_ = Rows(inputs_, whole_panels(rows)), panel_of_y_ = Rows(PANEL, whole_panels(rows));
+        for (long k = 0; k < inputs_; k += PANEL)
+            for (long j = 0; j < rows; j += PANEL)
+                transpose_block(x.at(j, k), std::min(PANEL, rows - j), std::min(PANEL, inputs_ - k), turned_.at(k, j));
+    }
+    void turned_forward_panel(long rows, long k, Grid y) {
+        const long outputs = std::min(PANEL, outputs_ - k);
+        multiply(outputs, rows, inputs_, {weights_ + k * PANEL, PANEL, 1, panel_}, turned_.right(),
+                 panel_of_y_.product(), false);
+        for (long j = 0; j < rows; j += PANEL)
+            transpose_block(panel_of_y_.at(0, j), outputs, std::min(PANEL, rows - j), y.at(j, k));
+    }
+
     // dx [R, inputs] (+)= dy · W
     void backward(long rows, Grid dy, Grid dx, bool accumulate) const {
         multiply(rows, inputs_, outputs_, dy.left(), {weights_, PANEL, panel_}, dx.product(), accumulate);
@@ -64,15 +79,15 @@ public:
                  false);
     }
 
-    // dW += dyᵀ · x
-    void add_gradient(long rows, Grid dy, Grid x) {
-        for (long k = 0; k < inputs_; k += PANEL) add_gradient_panel(rows, dy, x, k);
+    // dW (+)= dyᵀ · x
+    void add_gradient(long rows, Grid dy, Grid x, bool accumulate = true) {
+        for (long k = 0; k < inputs_; k += PANEL) add_gradient_panel(rows, dy, x, k, accumulate);
     }
     // The panel of input k only. A panel of dy and one of x fit into the first cache together.
-    void add_gradient_panel(long rows, Grid dy, Grid x, long k) {
+    void add_gradient_panel(long rows, Grid dy, Grid x, long k, bool accumulate = true) {
         for (long j = 0; j < outputs_; j += PANEL)
             multiply(std::min(PANEL, outputs_ - j), std::min(PANEL, inputs_ - k), rows, dy.transposed(j), x.right(k),
-                     {gradients_ + k / PANEL * panel_ + j * PANEL, PANEL, 0}, true);
+                     {gradients_ + k / PANEL * panel_ + j * PANEL, PANEL, 0}, accumulate);
     }
 
     long outputs() const { return outputs_; }
@@ -82,6 +97,7 @@ private:
     const float* weights_;
     float* gradients_;
     Rows transposed_;
+    Rows turned_, panel_of_y_;  // xᵀ, and a panel of y transposed; only of few rows
 };
 
 }  // namespace grokscope::LEVEL

@@ -91,7 +91,10 @@ Config to_config(Fields& fields) {
                           {{"adamw", Optimizer::adamw}, {"adam", Optimizer::adam}, {"sgd", Optimizer::sgd}});
     config.form =
         choice<Form>("form", fields.take("form"),
-                     {{"automatic", Form::automatic}, {"direct", Form::direct}, {"complement", Form::complement}});
+                     {{"automatic", Form::automatic},
+                                     {"direct", Form::direct},
+                                     {"complement", Form::complement},
+                                     {"tokens", Form::tokens}});
     config.batch_size = whole_number("batch_size", fields.take("batch_size"), 0, MAX_EXAMPLES);
     config.dropout_threshold =
         uint32_t(whole_number("dropout_threshold", fields.take("dropout_threshold"), 0, MAX_DROPOUT_THRESHOLD));

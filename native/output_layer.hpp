@@ -9,7 +9,8 @@ namespace grokscope::LEVEL {
 
 class OutputLayer {
 public:
-    OutputLayer(const Config& config, const float* weights, float* gradients)
+    // It has room for the logits of so many rows.
+    OutputLayer(const Config& config, const float* weights, float* gradients, long rows = BLOCK_ROWS)
         : config_(config),
           weights_(weights),
           gradients_(gradients),
@@ -17,7 +18,7 @@ public:
           outputs_(whole_panels(p_)),
           width_(whole_panels(config.width)),
           matrix_panel_(panel_rows(p_) * PANEL),
-          logits_(BLOCK_ROWS * outputs_),
+          logits_(rows * outputs_),
           transposed_w_(width_ * outputs_) {}
     OutputLayer(const OutputLayer&) = delete;
     OutputLayer& operator=(const OutputLayer&) = delete;
@@ -29,15 +30,16 @@ public:
                          float(1 / config_.logit_divisor));
     }
 
-    void forward(long rows, Grid inputs) {
+    // The logits of rows first … from the rows of `inputs`.
+    void forward(long rows, Grid inputs, long first = 0) {
         // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
         const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
         multiply(rows, columns, config_.width, inputs.left(), {transposed_w_.data(), PANEL, width_ * PANEL},
-                 {logits_.data(), outputs_, PANEL}, false);
+                 {logits(first), outputs_, PANEL}, false);
         for (long q = columns; q < p_; q++) {
             long row = 0;
-            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q);
-            for (; row < rows; row++) logit_column<1>(inputs, row, q);
+            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q, logits(first + row) + q);
+            for (; row < rows; row++) logit_column<1>(inputs, row, q, logits(first + row) + q);
         }
     }
 
@@ -60,17 +62,17 @@ public:
     }
 
     // Turns logits into the residual of −½‖f‖² instead, which takes pairs out of the full grid.
-    void negate(long rows) {
-        for (long i = 0; i < rows * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
+    void negate(long rows, long first) {
+        for (long i = first * outputs_; i < (first + rows) * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
     }
 
-    // dW += rᵀ·Y and dY = r·W for the panel of neuron k, now that the logits have become r. dY goes to the first
-    // `columns` of `upstream`.
-    void backward(long rows, Grid inputs, long k, float* upstream, long columns) {
+    // dW += rᵀ·Y and dY = r·W for the panel of neuron k, now that the logits of rows first … have become r. dY goes to the
+    // first `columns` of `upstream`.
+    void backward(long rows, Grid inputs, long k, float* upstream, long columns, long first = 0) {
         const long panel = k / PANEL * matrix_panel_;
-        multiply(p_, std::min(PANEL, config_.width - k), rows, {logits_.data(), 1, outputs_, PANEL * outputs_},
+        multiply(p_, std::min(PANEL, config_.width - k), rows, {logits(first), 1, outputs_, PANEL * outputs_},
                  inputs.right(k), {gradients_ + panel, PANEL, 0}, true);
-        multiply(rows, columns, p_, {logits_.data(), outputs_, 1, PANEL}, {weights_ + panel, PANEL, 0},
+        multiply(rows, columns, p_, {logits(first), outputs_, 1, PANEL}, {weights_ + panel, PANEL, 0},
                  {upstream, PANEL, 0}, false);
     }
 
@@ -78,7 +80,7 @@ private:
     float* logits(long row) { return logits_.data() + row * outputs_; }
 
     template <int COUNT>
-    void logit_column(Grid inputs, long row, long q) {
+    void logit_column(Grid inputs, long row, long q, float* out) {
         Vector sums[COUNT] = {};
         for (long k = 0; k < width_; k += PANEL) {
             const float *w = weights_ + k / PANEL * matrix_panel_ + q * PANEL, *y = inputs.at(row, k);
@@ -88,7 +90,7 @@ private:
                 for (int i = 0; i < COUNT; i++) sums[i] += load(w + at) * load(y + i * inputs.row + at);
         }
         const float factor = float(1 / config_.logit_divisor);
-        for (int i = 0; i < COUNT; i++) logits_.data()[(row + i) * outputs_ + q] = factor * sum(sums[i]);
+        for (int i = 0; i < COUNT; i++) out[i * outputs_] = factor * sum(sums[i]);
     }
 
     // The loss of a row of logits. With cross-entropy, `powers` is left with exp(f − max f), and `total` with their sum.

@@ -83,13 +83,13 @@ protected:
             masked ? call(std::false_type(), std::true_type()) : call(std::false_type(), std::false_type());
     }
 
-    // Dropout's factors of a hidden layer, the first of which is layer 0, for rows start … of a step. A row is known by its
-    // place in the grid.
-    void draw_mask(Buffer& mask, const std::vector<uint32_t>& places, long start, long count, long step,
+    // Dropout's factors of a hidden layer, the first of which is layer 0, for rows start … of a step, to rows first … of
+    // the mask. A row is known by its place in the grid.
+    void draw_mask(Buffer& mask, const std::vector<uint32_t>& places, long start, long first, long count, long step,
                    size_t layer) const {
         if (config_.dropout_threshold == 0) return;
         for (long i = 0; i < count; i++)
-            dropout_row(mask.data() + i * width_, config_.width, places[size_t(start + i)], uint32_t(step),
+            dropout_row(mask.data() + (first + i) * width_, config_.width, places[size_t(start + i)], uint32_t(step),
                         uint32_t(layer), config_.seed, config_.dropout_threshold, float(config_.dropout_scale));
     }
 

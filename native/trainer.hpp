@@ -32,7 +32,7 @@ enum class Activation { quadratic, relu, gelu };
 enum class Loss { mse, cross_entropy };
 enum class Norm { none, batch, layer };
 enum class Optimizer { adamw, adam, sgd };
-enum class Form { automatic, direct, complement };
+enum class Form { automatic, direct, complement, tokens };
 
 struct Config {
     long modulus = 0, width = 0, batch_size = 0;  // batch_size 0: the full batch

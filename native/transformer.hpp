@@ -13,13 +13,16 @@
 
 namespace grokscope::LEVEL {
 
+// A block of a full batch is about as many tokens m as tokens n, so that it needs few rows of the first layer's tables.
+constexpr int32_t STRIP = 12;
+
 class TransformerTrainer final : public LayoutTrainer<TransformerPlaces> {
 public:
     TransformerTrainer(const Config& config, const Examples& training)
         : LayoutTrainer(config, PANEL),
           width_(whole_panels(config.width)),
-          block_(config.layers > 1 ? BLOCK_ROWS / 2 : BLOCK_ROWS),
-          batches_(config_, training),
+          block_(BLOCK_ROWS),
+          batches_(config_, training, STRIP),
           output_layer_(config_, weights_.data() + places_.unembedding.offset,
                         gradients_.data() + places_.unembedding.offset),
           positions_(config.layers > 1 ? 2 : 1),
@@ -29,7 +32,8 @@ public:
         std::iota(own_rows_.begin(), own_rows_.end(), 0);
         for (long i = 0; i < config.layers; i++)
             layers_.push_back(std::make_unique<TransformerLayer>(config_, places_.layers[size_t(i)], weights_,
-                                                                 gradients_, i, block_, i ? block_ : config.modulus));
+                                                                 gradients_, i, block_, i ? block_ : config.modulus,
+                                                                 i == 0 && TokenTables::worthwhile(config, batches_.size())));
         for (int s : {0, 1}) embedded_[s] = Rows(config.modulus, width_), dembedded_[s] = Rows(config.modulus, width_);
         if (config.norm == Norm::none) return;
         final_norm_.emplace(places_.final_norm, weights_, gradients_, block_);
@@ -111,7 +115,7 @@ private:
 
     Streams embedded() { return {{embedded_[0].grid(), embedded_[1].grid()}}; }
     Streams dembedded() { return {{dembedded_[0].grid(), dembedded_[1].grid()}}; }
-    Streams dstream() { return {{dstream_.grid(), dstream_.grid(block_ * (positions_ - 1))}}; }
+    Streams dstream(long rows) { return {{dstream_.grid(), dstream_.grid(rows * (positions_ - 1))}}; }
     PairRows rows_of(size_t layer, PairRows tokens) const {
         return layer == 0 ? tokens : PairRows{{own_rows_.data(), own_rows_.data()}};
     }
@@ -132,7 +136,7 @@ private:
     Grid final_inputs() { return final_norm_ ? normed_.grid() : last_; }
 
     void backpropagate(PairRows tokens, long rows) {
-        const Streams dx = dstream();
+        const Streams dx = dstream(rows);
         if (final_norm_ || positions_ == 2) dstream_.values.clear();
         // Once a panel of what the output layer read has been used, its gradient may take its place.
         const Grid upstream = final_norm_ ? normed_.grid() : dx.of[1];
@@ -141,7 +145,7 @@ private:
         if (final_norm_) final_norm_->backward(last_, upstream, dx.of[1], 0, rows);
         for (size_t i = layers_.size(); i-- > 0;) {
             if (i > 0) layers_[i]->clear_gradients();
-            layers_[i]->backward(rows_of(i, tokens), rows, dx);
+            layers_[i]->backward(rows_of(i, tokens), dx);
             if (i > 0) layers_[i]->project_backward(inputs_[i], rows, dx);
         }
         for (int s = layers_[0]->first_position(); s < 2; s++)

@@ -30,7 +30,7 @@ class Trainer:
         loss: str,
         norm: str,
         optimizer: str,
-        form: Literal["automatic", "direct", "complement"],
+        form: Literal["automatic", "direct", "complement", "tokens"],
         batch_size: int,
         dropout_threshold: int,
         dropout_scale: float,

@@ -377,7 +377,7 @@ FIELDS = st.fixed_dictionaries(
         "loss": st.sampled_from(["mse", "cross-entropy"]),
         "norm": st.sampled_from(["none", "none", "batch", "layer"]),
         "optimizer": st.sampled_from(["adamw", "adam", "sgd"]),
-        "form": st.sampled_from(["automatic", "direct", "complement"]),
+        "form": st.sampled_from(["automatic", "direct", "complement", "tokens"]),
         "batch_size": st.integers(0, 5),
         "dropout_threshold": st.sampled_from([0, 0, 1, 30000, 65535]),
         "seed": st.sampled_from([0, 1, MAX_SEED]),

@@ -1,5 +1,7 @@
 """The kernel's deep networks against their slow, obvious twins; any shape of them is in test_native_shapes.py."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.unit.plain_networks import plain_gradient
@@ -17,10 +19,10 @@ DEEP = RunSpec().updated(
 )
 
 
-def check_gradient_and_step(spec: RunSpec, state: TrainingState | None = None) -> None:
+def check_gradient_and_step(spec: RunSpec, state: TrainingState | None = None, form: Any = "automatic") -> None:
     """The gradient is autograd's in double precision to 1e-5, and the step is the formula's for that gradient."""
     state = state or trained_a_little(spec)
-    engine = NativeEngine(spec, make_dataset(spec.task), state)
+    engine = NativeEngine(spec, make_dataset(spec.task), state, form)
     loss, gradient = engine.gradient()
     expected_loss, expected = plain_gradient(spec, state)
     assert loss == pytest.approx(expected_loss, rel=1e-5)

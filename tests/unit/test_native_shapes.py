@@ -56,7 +56,7 @@ def random_weights(generator: np.random.Generator, p: int, width: int, depth: in
     count=st.integers(1, 500),
     seed=st.integers(0, 2**32 - 1),
     level=st.sampled_from(LEVELS),
-    form=st.sampled_from(["automatic", "direct", "complement"]),
+    form=st.sampled_from(["automatic", "direct", "complement", "tokens"]),
     depth=st.sampled_from([2, 2, 3, 4]),
 )
 @settings(max_examples=180)

@@ -54,6 +54,9 @@ def test_gradient_and_step(
             state.step, {name: array * np.float32(0.5) for name, array in state.weights.items()}, state.moments
         )
     check_gradient_and_step(spec, state)
+    if norm == "none" and dropout == 0:  # the two ways through the first layer
+        for form in ("direct", "tokens"):
+            check_gradient_and_step(spec, state, form)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,8 @@ def test_gradient_and_step(
 )  # fmt: skip
 def test_heads_ties_and_scalings(level: str, heads: int, tied: bool, scaling: str, optimizer: str) -> None:
     fields = {"model.heads": heads, "model.tie_weights": tied, "model.scaling": scaling}
-    check_gradient_and_step(SMALL.updated(fields | OPTIMIZERS[optimizer]))
+    for form in ("direct", "tokens"):
+        check_gradient_and_step(SMALL.updated(fields | OPTIMIZERS[optimizer]), form=form)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -75,7 +79,8 @@ def test_gradient_where_panels_do_not_fit(level: str, embed: int, heads: int, no
     if embed <= 2 and norm == "layer":
         return  # of one or two numbers it keeps no more than a sign: there is no gradient but rounding
     fields = {"model.embed": embed, "model.heads": heads, "model.norm": norm, "model.layers": layers}
-    check_gradient_and_step(SMALL.updated(fields | {"task.modulus": 23, "optimizer.weight_decay": 0.5}))
+    for form in ("direct", "tokens"):
+        check_gradient_and_step(SMALL.updated(fields | {"task.modulus": 23, "optimizer.weight_decay": 0.5}), form=form)
 
 
 @pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
@@ -105,6 +110,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "mini-batch": {"training.batch_size": 8},
     "division": {"task.operation": "divide", "task.data_fraction": 0.9},
     "momentum": {"optimizer.kind": "sgd", "optimizer.momentum": 0.9, "optimizer.learning_rate": 0.01},
+    "tables of tokens": {"model.heads": 1, "task.modulus": 23, "task.data_fraction": 0.9},  # the cheaper way there
     "everything": {
         "model.layers": 2,
         "model.heads": 8,
@@ -203,11 +209,12 @@ def transformer_fields(**changed: Any) -> dict[str, Any]:
     alpha=st.floats(0.05, 0.95),
     seed=st.integers(0, 2**32 - 1),
     level=st.sampled_from(LEVELS),
-    norm=st.sampled_from(["none", "layer"]),
+    norm=st.sampled_from(["none", "none", "layer"]),
+    form=st.sampled_from(["automatic", "tokens"]),
 )
 @settings(max_examples=30)
 def test_gradient_at_any_shape(
-    p: int, heads: int, size: int, layers: int, alpha: float, seed: int, level: str, norm: str
+    p: int, heads: int, size: int, layers: int, alpha: float, seed: int, level: str, norm: str, form: Any
 ) -> None:
     """Of networks that do not amplify rounding; fewer dimensions are in test_gradient_where_panels_do_not_fit."""
     spec = SMALL.updated(
@@ -225,7 +232,7 @@ def test_gradient_at_any_shape(
     dataset, state = make_dataset(spec.task, seed), initial_state(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GROKSCOPE_ISA", level)
-        _, gradient = NativeEngine(spec, dataset, state).gradient()
+        _, gradient = NativeEngine(spec, dataset, state, form).gradient()
     _, expected = plain_gradient(spec, state, dataset)
     # The keys' gradient may be a small rest of large terms, and the rounding error is that of the terms.
     rounding = 2e-7 * max(np.abs(array).max() for array in expected.values())
@@ -241,10 +248,11 @@ def test_gradient_at_any_shape(
     seed=st.integers(0, 2**32 - 1),
     level=st.sampled_from(LEVELS),
     norm=st.sampled_from(["none", "layer"]),
+    form=st.sampled_from(["automatic", "tokens"]),
 )
 @settings(max_examples=40)
 def test_small_networks_amplify_rounding_no_more_than_the_textbook_does(
-    p: int, heads: int, size: int, layers: int, seed: int, level: str, norm: str
+    p: int, heads: int, size: int, layers: int, seed: int, level: str, norm: str, form: Any
 ) -> None:
     """The standard deviation of a few numbers can be tiny, and what is divided by it is then mostly rounding."""
     fields = {"model.embed": heads * size, "model.heads": heads, "model.layers": layers, "model.norm": norm}
@@ -252,7 +260,7 @@ def test_small_networks_amplify_rounding_no_more_than_the_textbook_does(
     dataset, state = make_dataset(spec.task, seed), initial_state(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GROKSCOPE_ISA", level)
-        _, gradient = NativeEngine(spec, dataset, state).gradient()
+        _, gradient = NativeEngine(spec, dataset, state, form).gradient()
     _, exact = plain_gradient(spec, state, dataset)
     _, textbook = plain_gradient(spec, state, dataset, torch.float32)
 
@@ -282,7 +290,8 @@ def test_small_networks_amplify_rounding_no_more_than_the_textbook_does(
             "loss": st.sampled_from(["mse", "cross-entropy"]),
             "norm": st.sampled_from(["none", "layer"]),
             "optimizer": st.sampled_from(["adamw", "adam", "sgd"]),
-            "dropout_threshold": st.sampled_from([0, 20000, 65535]),
+            "dropout_threshold": st.sampled_from([0, 0, 20000, 65535]),
+            "form": st.sampled_from(["automatic", "tokens"]),
         }
     ),
 )

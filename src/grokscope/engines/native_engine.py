@@ -34,7 +34,8 @@ def why_unsupported(spec: RunSpec, device: str) -> str | None:
 class NativeEngine:
     """The same run as the torch engine's, within rounding, several times as fast.
 
-    `form` is for tests: how the gradient of a full batch is put together (see native/full_grid.hpp).
+    `form` is for tests: how the gradient of a full batch is put together (see native/full_grid.hpp and
+    native/token_tables.hpp).
     """
 
     name = "native"
@@ -44,7 +45,7 @@ class NativeEngine:
         spec: RunSpec,
         dataset: Dataset,
         state: TrainingState,
-        form: Literal["automatic", "direct", "complement"] = "automatic",
+        form: Literal["automatic", "direct", "complement", "tokens"] = "automatic",
     ) -> None:
         kernel = native_module()
         if kernel is None:
