@@ -125,8 +125,8 @@ _FOUR_PHASES = (
     "for its cost."
 )
 _INVERTS_ANYWAY = (
-    "At the quick scale networks of S5 invert without weight decay already, where those of addition coexist or memorise: "
-    "in 4 of 25 cells, and in 5 with weight decay 5. They have as many neurons as those of addition, for four times as "
+    "At the quick scale networks of S5 invert without weight decay already, where those of addition coexist or "
+    "memorise: in 4 of 25 cells, and in 5 with weight decay 5. They have as many neurons as those of addition, for four times as "
     "many pairs."
 )
 
