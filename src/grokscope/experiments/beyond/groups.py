@@ -126,8 +126,8 @@ _FOUR_PHASES = (
 )
 _INVERTS_ANYWAY = (
     "At the quick scale networks of S5 invert without weight decay already, where those of addition coexist or "
-    "memorise: in 4 of 25 cells, and in 5 with weight decay 5. They have as many neurons as those of addition, for four times as "
-    "many pairs."
+    "memorise: in 4 of 25 cells, and in 5 with weight decay 5. They have as many neurons as those of "
+    "addition, for four times as many pairs."
 )
 
 
