@@ -76,7 +76,20 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
         *("--corruption-kind", "symmetric-wrong", "--corrupted-operands", "3,1", "--width", "20"),
         *("--activation", "relu", "--dropout", ".1", "--norm", "layer", "--parameterization", "standard"),
         *("--optimizer", "sgd", "--lr", ".1", "--weight-decay", ".001", "--momentum", ".5"),
-        *("--loss", "cross-entropy", "--steps", "12", "--batch-size", "16", "--seed", "3", "--measure-every", "6"),
+        *(
+            "--loss",
+            "cross-entropy",
+            "--steps",
+            "12",
+            "--batch-size",
+            "16",
+            "--seed",
+            "3",
+            "--measure-every",
+            "6",
+            "--settle",
+            "5",
+        ),
     )
     assert result["spec"] == {
         "task": {
@@ -92,7 +105,7 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
         },
         "training": {
             "loss": "cross-entropy", "steps": 12, "batch_size": 16, "seed": 3, "seeding": "independent",
-            "measure_every": 6, "measurements": [],
+            "measure_every": 6, "measurements": [], "settle": 5,
         },
         "regularizer": {"kind": "none"},
     }  # fmt: skip
@@ -101,7 +114,21 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
 def test_flags_of_other_networks(tmp_path: Path) -> None:
     finished = grokscope(
         *("train", "--modulus", "11", "--steps", "12", "--json", "--save-weights", "--model", "transformer"),
-        *("--embed", "16", "--heads", "2", "--layers", "2", "--tie-weights", "--scaling", "sqrt_d", "--norm", "layer"),
+        *(
+            "--embed",
+            "16",
+            "--heads",
+            "2",
+            "--layers",
+            "2",
+            "--tie-weights",
+            "--tied-start",
+            "unembedding",
+            "--scaling",
+            "sqrt_d",
+            "--norm",
+            "layer",
+        ),
         *("--no-decay-embeddings", "--weight-decay", "1", "--dropout", ".1"),
         cwd=tmp_path,
     )
@@ -110,7 +137,7 @@ def test_flags_of_other_networks(tmp_path: Path) -> None:
     assert result["engine"] == "native"
     assert result["spec"]["model"] == {
         "kind": "transformer", "activation": "relu", "dropout": 0.1, "norm": "layer", "embed": 16, "heads": 2,
-        "layers": 2, "tie_weights": True, "scaling": "sqrt-d",
+        "layers": 2, "tie_weights": True, "scaling": "sqrt-d", "module_rates": False, "tied_start": "unembedding",
     }  # fmt: skip
     assert result["spec"]["optimizer"]["decay_embeddings"] is False
     shown = look("show", result["run_id"], "--attention", "3,10", "--out", "it.png", cwd=tmp_path)

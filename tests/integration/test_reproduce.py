@@ -297,7 +297,6 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
         (("figure", "fig01", "--engine", "magic"), "magic"),
         (("claims", "--only", "coexistence,nothing"), "there is no claim or figure 'nothing'"),
         (("claims", "--only", "coexistense"), "did you mean 'coexistence'"),
-        (("claims", "--only", "fig25"), "there are no claims about fig25"),
         (("claims", "--out", "ledger.txt"), "must end in .md or .json"),
         (("claims", "--json", "--dry-run"), "leave out --json, or --dry-run"),
         (("reproduce", "fig99"), "there is no figure"),
