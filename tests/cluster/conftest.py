@@ -1,5 +1,7 @@
 """One cluster for all tests that leave it whole, and specs whose runs take several pieces."""
 
+import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +9,18 @@ import pytest
 from tests.cluster.dask_processes import DaskProcesses
 
 from grokscope import ModelSpec, RunSpec, TaskSpec, TrainingSpec
+
+
+@pytest.fixture(autouse=True)
+def _nothing_of_broken_connections_is_left() -> Iterator[None]:
+    """Dask forgets to close a socket now and then when its connection breaks, and here they are broken on purpose.
+
+    Such a socket is closed by the garbage collector, with a warning, which would fail whatever test runs by then.
+    """
+    yield
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "unclosed <socket", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ def test_the_job_of_a_queue(tmp_path: Path, queue: str, expected: str) -> None:
     config = tmp_path / "cluster.toml"
     config.write_text(
         f'jobs = 5\n[{queue}]\ncores = 4\nprocesses = 4\nmemory = "8GB"\nqueue = "long"\nwalltime = "02:00:00"\n'
-        + certificates(tmp_path)
+        'job_script_prologue = ["module load python"]\n' + certificates(tmp_path)
     )
     request = ClusterRequest.parse(queue, config)
     assert request.workers == 20
@@ -58,6 +58,8 @@ def test_the_job_of_a_queue(tmp_path: Path, queue: str, expected: str) -> None:
     assert "--nworkers 4" in script
     assert "--nthreads 1" in script
     assert f"--tls-key {tmp_path}/key.pem" in script
+    assert "export DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False\n" in script
+    assert "module load python\n" in script
 
 
 SBATCH = """#!/bin/sh

@@ -13,6 +13,7 @@ from typing import Any
 
 from distributed import Status
 
+from grokscope.cluster import calm
 from grokscope.cluster.calls import aside
 from grokscope.cluster.certificates import security_of
 from grokscope.cluster.request import ClusterRequest
@@ -27,6 +28,8 @@ _CLASSES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster", "
 def queue_cluster(request: ClusterRequest) -> Any:
     """The cluster of a queue, with no job submitted yet; `job_script()` shows what a job will be."""
     options: dict[str, Any] = {"scheduler_options": _NO_DASHBOARD, **request.options}
+    exports = [f"export {name}={value}" for name, value in calm.as_environment().items()]
+    options["job_script_prologue"] = [*exports, *options.get("job_script_prologue", ())]
     if security := security_of(request):
         options |= {"security": security, "protocol": "tls://"}
     return getattr(_jobqueue(), _CLASSES[request.kind])(**options)

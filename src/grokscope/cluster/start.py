@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
+import dask
 from distributed import Scheduler, Security, SpecCluster
 from distributed.deploy.spec import ProcessInterface
 
+from grokscope.cluster import calm
 from grokscope.cluster.certificates import as_environment, security_of
 from grokscope.cluster.queues import Jobs, queue_cluster
 from grokscope.cluster.request import QUEUES, ClusterError, ClusterRequest
@@ -35,6 +37,7 @@ def started(request: ClusterRequest) -> Iterator[Started]:
         yield Started(request.address, security_of(request))
         return
     with ExitStack() as ending:
+        ending.enter_context(dask.config.set(calm.SETTINGS))  # for the scheduler; Dask passes it on by SSH
         try:
             cluster = _made(request)
             ending.callback(_close, cluster)
@@ -80,7 +83,7 @@ class LocalWorker(ProcessInterface):  # type: ignore[misc]
     async def start(self) -> None:
         """Start the process; that the worker is there the scheduler will say."""
         here = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-        quiet = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+        quiet = {"DASK_LOGGING__DISTRIBUTED": "critical", **calm.as_environment()}
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "dask", "worker", self.scheduler, "--nthreads", "1", "--death-timeout", "60", *here,
             env=os.environ | quiet | as_environment(self.security), start_new_session=True,
