@@ -55,7 +55,7 @@ public:
             losses[i] = compute_gradient();
             step++;
             if (batch_norm_) batch_norm_->update_running_statistics();
-            optimise(config_, config_.weight_decay, step, weights_.values.size(), gradients_.values.data(),
+            optimise(config_, config_.learning(), step, weights_.values.size(), gradients_.values.data(),
                      weights_.values.data(), first_.values.data(), second_.values.data());
         }
     }

@@ -47,7 +47,7 @@ public:
             step++;
             for (auto& layer : layers_)
                 if (layer->batch_norm) layer->batch_norm->update_running_statistics();
-            optimise(config_, config_.weight_decay, step, places_.size(), gradients_.data(), weights_.data(),
+            optimise(config_, config_.learning(), step, places_.size(), gradients_.data(), weights_.data(),
                      first_.data(), second_.data());
         }
     }

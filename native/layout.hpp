@@ -100,18 +100,26 @@ struct LayerPlaces {
     NormPlaces attention_norm, mlp_norm;
 };
 
+// Neighbouring arrays that learn alike.
+struct Span {
+    long begin, end;
+    Learning learning;
+};
+
 // A Transformer's. The embeddings come first, because weight decay may spare them.
 struct TransformerPlaces : Layout {
     Place embedding, positions, unembedding;  // [p, d], [2, d], [p, d]
     std::vector<LayerPlaces> layers;
     NormPlaces final_norm;
-    long embeddings = 0;  // floats of the embeddings
+    std::vector<Span> spans;  // of all floats
 
     TransformerPlaces(const Config& config, long panel) : Layout(panel) {
         const long p = config.modulus, d = config.width;
         embedding = add("embedding", p, d);
         positions = add("positions", 2, d);
-        embeddings = size();
+        Learning learning = config.learning(config.other_rate);
+        if (!config.decay_embeddings) learning.decay = 0;
+        learns(learning);
         for (long i = 1; i <= config.layers; i++) {
             const std::string number = std::to_string(i);
             LayerPlaces layer;
@@ -119,16 +127,31 @@ struct TransformerPlaces : Layout {
             layer.key = add("key" + number, d, d);
             layer.value = add("value" + number, d, d);
             layer.output = add("output" + number, d, d);
+            learns(config.learning(config.attention_rate));
             layer.mlp_in = add("mlp_in" + number, config.mlp_width, d);
+            learns(config.learning(config.mlp_in_rate));
             layer.mlp_out = add("mlp_out" + number, d, config.mlp_width);
+            learns(config.learning(config.mlp_out_rate));
             if (config.norm != Norm::none) {
                 layer.attention_norm = add_norm("attention_norm" + number, d);
                 layer.mlp_norm = add_norm("mlp_norm" + number, d);
+                learns(config.learning(config.other_rate));
             }
             layers.push_back(layer);
         }
         unembedding = config.tied ? embedding : add("unembedding", p, d);
         if (config.norm != Norm::none) final_norm = add_norm("final_norm", d);
+        learns(config.learning(config.other_rate));
+    }
+
+private:
+    // Says how all that was added since the last time learns.
+    void learns(Learning how) {
+        const long begin = spans.empty() ? 0 : spans.back().end;
+        if (!spans.empty() && spans.back().learning == how)
+            spans.back().end = size();
+        else if (begin < size())
+            spans.push_back({begin, size(), how});
     }
 };
 

@@ -77,6 +77,10 @@ Config to_config(Fields& fields) {
         config.decay_embeddings = truth("decay_embeddings", fields.take("decay_embeddings"));
         config.score_divisor = positive_number("score_divisor", fields.take("score_divisor"));
         config.logit_divisor = positive_number("logit_divisor", fields.take("logit_divisor"));
+        config.attention_rate = positive_number("attention_rate", fields.take("attention_rate"));
+        config.mlp_in_rate = positive_number("mlp_in_rate", fields.take("mlp_in_rate"));
+        config.mlp_out_rate = positive_number("mlp_out_rate", fields.take("mlp_out_rate"));
+        config.other_rate = positive_number("other_rate", fields.take("other_rate"));
     } else {
         config.depth = whole_number("depth", fields.take("depth"), 2, MAX_DEPTH);
     }

@@ -34,6 +34,11 @@ enum class Norm { none, batch, layer };
 enum class Optimizer { adamw, adam, sgd };
 enum class Form { automatic, direct, complement, tokens };
 
+struct Learning {
+    double rate, decay;
+    bool operator==(const Learning& other) const { return rate == other.rate && decay == other.decay; }
+};
+
 struct Config {
     long modulus = 0, width = 0, batch_size = 0;  // batch_size 0: the full batch
     long depth = 2;                               // layers of weights
@@ -50,6 +55,10 @@ struct Config {
     bool tied = false;                          // the unembedding is the embedding
     bool decay_embeddings = true;
     double score_divisor = 1, logit_divisor = 1;  // what scores of attention and logits are divided by
+    // The learning rate of a Transformer's modules, as factors: of the attention, the two matrices of the MLP, all others.
+    double attention_rate = 1, mlp_in_rate = 1, mlp_out_rate = 1, other_rate = 1;
+
+    Learning learning(double factor = 1) const { return {factor * learning_rate, weight_decay}; }
 };
 
 // Zero-initialised floats on a cache line's boundary.

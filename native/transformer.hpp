@@ -45,8 +45,7 @@ public:
         for (long i = 0; i < steps; i++) {
             losses[i] = compute_gradient();
             step++;
-            update(0, places_.embeddings, config_.decay_embeddings ? config_.weight_decay : 0);
-            update(places_.embeddings, places_.size(), config_.weight_decay);
+            for (const Span& span : places_.spans) update(span);
         }
     }
 
@@ -171,9 +170,9 @@ private:
             });
     }
 
-    void update(long begin, long end, double weight_decay) {
-        optimise(config_, weight_decay, step, end - begin, gradients_.data() + begin, weights_.data() + begin,
-                 first_.data() + begin, second_.data() + begin);
+    void update(const Span& span) {
+        optimise(config_, span.learning, step, span.end - span.begin, gradients_.data() + span.begin,
+                 weights_.data() + span.begin, first_.data() + span.begin, second_.data() + span.begin);
     }
 
     const long width_, block_;  // columns of the stream, padded; pairs of a block

@@ -68,7 +68,9 @@ def agrees_with_plain(kernel: ModuleType, level: str) -> bool:
     mlp = {"width": 53, "depth": 2, "activation": "quadratic", "norm": "none"}
     transformer = {
         "network": "transformer", "width": 36, "layers": 1, "heads": 3, "mlp_width": 144, "tied": False,
-        "decay_embeddings": True, "score_divisor": 12.0, "logit_divisor": 36.0, "activation": "relu", "norm": "layer",
+        "decay_embeddings": True, "score_divisor": 12.0, "logit_divisor": 36.0,
+        "attention_rate": 0.5, "mlp_in_rate": 0.25, "mlp_out_rate": 0.125, "other_rate": 1.0,
+        "activation": "relu", "norm": "layer",
     }  # fmt: skip
     networks: list[tuple[dict[str, Any], list[str]]] = [
         (mlp, ["U", "V", "W"]),

@@ -8,6 +8,7 @@ Each stage adds fields to `RunResult`; a stored run is read back as one.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
@@ -75,7 +76,7 @@ class RunResult:
         """The data the network was trained on, made again from the spec."""
         return self.spec.dataset()
 
-    @property
+    @cached_property
     def corruption(self) -> float:
         """The fraction of the training set whose labels were drawn anew; as the spec has it if code is missing."""
         task, training = self.spec.task, self.spec.training

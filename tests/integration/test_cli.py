@@ -138,6 +138,7 @@ def test_flags_of_other_networks(tmp_path: Path) -> None:
     assert result["spec"]["model"] == {
         "kind": "transformer", "activation": "relu", "dropout": 0.1, "norm": "layer", "embed": 16, "heads": 2,
         "layers": 2, "tie_weights": True, "scaling": "sqrt-d", "module_rates": False, "tied_start": "unembedding",
+        "dropout_places": "residual",
     }  # fmt: skip
     assert result["spec"]["optimizer"]["decay_embeddings"] is False
     shown = look("show", result["run_id"], "--attention", "3,10", "--out", "it.png", cwd=tmp_path)

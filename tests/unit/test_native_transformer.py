@@ -193,7 +193,8 @@ def test_a_diverging_run_is_noticed(level: str) -> None:
 def transformer_fields(**changed: Any) -> dict[str, Any]:
     return {
         "level": "plain", "network": "transformer", "modulus": 5, "width": 8, "layers": 1, "heads": 2, "mlp_width": 32,
-        "tied": False, "decay_embeddings": True, "score_divisor": 4.0, "logit_divisor": 8.0, "activation": "relu",
+        "tied": False, "decay_embeddings": True, "score_divisor": 4.0, "logit_divisor": 8.0,
+        "attention_rate": 1.0, "mlp_in_rate": 1.0, "mlp_out_rate": 1.0, "other_rate": 1.0, "activation": "relu",
         "loss": "mse", "norm": "none", "optimizer": "adamw", "form": "automatic", "batch_size": 0,
         "dropout_threshold": 0, "dropout_scale": 1.0, "learning_rate": 0.003, "weight_decay": 0.1, "beta1": 0.9,
         "beta2": 0.98, "epsilon": 1e-8, "momentum": 0.0, "seed": 1,
@@ -343,6 +344,7 @@ def names_of(layers: int, *, tied: bool, norm: bool) -> list[str]:
         ({"decay_embeddings": None}, "decay_embeddings must be True or False, not NoneType"),
         ({"score_divisor": 0.0}, "score_divisor must be a number above 0, and finite"),
         ({"logit_divisor": float("inf")}, "logit_divisor must be a number above 0, and finite"),
+        ({"mlp_out_rate": 0.0}, "mlp_out_rate must be a number above 0, and finite"),
         ({"depth": 2}, "Trainer has no argument 'depth'"),
         ({"pairs": np.array([[0, 5]]), "labels": np.array([0])}, "pairs and labels must lie in 0 … modulus - 1"),
     ],

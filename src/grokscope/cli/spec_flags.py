@@ -93,6 +93,7 @@ FLAGS = (
     Flag("model.scaling", "What a Transformer divides attention scores and logits by"),
     Flag("model.module_rates", "A learning rate for each module of a Transformer, as the authors' program offers"),
     Flag("model.tied_start", "As what a tied matrix starts: N(0, 1) or N(0, 1/d)"),
+    Flag("model.dropout_places", "Where a Transformer drops: what blocks add, or embeddings and attention too"),
     Flag("optimizer.kind", "Optimiser", "optimizer"),
     Flag("optimizer.learning_rate", "Learning rate", "lr", also="learning-rate"),
     Flag("optimizer.weight_decay", "Weight decay", also="wd"),

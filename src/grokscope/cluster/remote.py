@@ -62,11 +62,13 @@ def advance(order: Order) -> list[Answer]:
     jobs: dict[int, Job] = {}
     if order.session in _STOPPED:
         return answers
-    for place, run in enumerate(order.runs):
-        try:
-            jobs[place] = _job(run, order)
-        except Exception as error:  # a user's code may raise anything
-            answers[place] = _broken(error)
+    with _IMPORTING:
+        places = unpack_code(order.code, _directory()) if order.code else {}
+        for place, run in enumerate(order.runs):
+            try:
+                jobs[place] = _job(run, order, places)
+            except Exception as error:  # a user's code may raise anything
+                answers[place] = _broken(error)
     orders = [jobs] if order.engine == "stacked" else [{place: job} for place, job in jobs.items()]
 
     def enough() -> bool:
@@ -80,10 +82,8 @@ def advance(order: Order) -> list[Answer]:
     return answers
 
 
-def _job(run: RunOrder, order: Order) -> Job:
-    with _IMPORTING:
-        places = unpack_code(order.code, _directory()) if order.code else {}
-        spec = RunSpec.stored(moved(dict(run.spec), places)).resolved()
+def _job(run: RunOrder, order: Order, places: dict[str, str]) -> Job:
+    spec = RunSpec.stored(moved(dict(run.spec), places)).resolved()
     kept = snapshot_steps(spec.training, order.snapshots)
     return Job(spec, _start(run.checkpoint, spec), _Reporter(spec.run_id, order), snapshots=kept)
 

@@ -70,7 +70,12 @@ def _attend(
     preference = (k[0] - k[1]) / network.scale(heads[2])  # [B, d]
     value, other = v[0] - v[1], v[1]
     to_first = [torch.sigmoid((q[position] * preference).view(heads).sum(dim=-1)) for position in positions]  # [B, H]
-    mixed = [(other.view(heads) + weight[..., None] * value.view(heads)).flatten(1) for weight in to_first]  # [B, d]
+    if _drops_everywhere(network, layers):
+        mixed = _mixed(layers.dropout(_pattern(to_first)), v, heads)
+    else:
+        mixed = [
+            (other.view(heads) + weight[..., None] * value.view(heads)).flatten(1) for weight in to_first
+        ]  # [B, d]
     if layers.places is not None:
         mixed = _hooked_attention(f"attention{layer}", to_first, mixed, v, heads, layers.places)
     kept = torch.stack([stream[position] for position in positions], dim=1)
@@ -90,7 +95,9 @@ def _projections(
 
     if x is None:
         embedded = weights["embedding"] + weights["positions"][:, None]  # [2, p, d]
-        if layers.places is not None:
+        if _drops_everywhere(network, layers):
+            x = layers.hook("embed", layers.dropout(_embedded_pairs(embedded, pairs)))
+        elif layers.places is not None:
             x = _replaced_embedding(embedded, pairs, layers.places)
         if x is None:
             tables = projected(embedded)  # [2, p, d] each
@@ -99,10 +106,19 @@ def _projections(
     return ([table[:, i] for i in (0, 1)] for table in (x, *tables))
 
 
+def _drops_everywhere(network: "Transformer", layers: Layers) -> bool:
+    """Whether this pass drops some of the embedded pairs and of the attention too, each pair its own."""
+    return layers.drops and network.dropout_places == "everywhere"
+
+
+def _embedded_pairs(embedded: Tensor, pairs: Tensor) -> Tensor:
+    """The stream before the first layer: tables [2, p, d] → [B, 2, d]."""
+    return torch.stack([embedded[i].index_select(0, pairs[:, i]) for i in (0, 1)], dim=1)
+
+
 def _replaced_embedding(embedded: Tensor, pairs: Tensor, places: Places) -> Tensor | None:
     """What to go on with instead of the tables [B, 2, d]; None if nobody may change it."""
-    own = torch.stack([embedded[i].index_select(0, pairs[:, i]) for i in (0, 1)], dim=1)
-    seen = places.at("embed", own)
+    seen = places.at("embed", _embedded_pairs(embedded, pairs))
     return seen if places.has_hook("embed") else None
 
 
@@ -116,15 +132,23 @@ def _hooked_attention(
     name: str, to_first: list[Tensor], mixed: list[Tensor], v: list[Tensor], heads: tuple[int, int, int], places: Places
 ) -> list[Tensor]:
     """Who attends to whom, as [B, H, P, 2], and what each head has mixed by that, as [B, P, H, d/H]."""
-    weights = torch.stack(to_first, dim=2)  # [B, H, P]
-    pattern = places.at(f"{name}.pattern", torch.stack([weights, 1 - weights], dim=-1))
-    if places.has_hook(f"{name}.pattern"):  # rows that were changed need not sum to 1
-        first, second = (own.reshape(heads) for own in v)  # [B, H, d/H]
-        mixed = [
-            (row[..., :1] * first + row[..., 1:] * second).flatten(1) for row in pattern.unbind(dim=2)
-        ]  # [B, d] each
+    pattern = places.at(f"{name}.pattern", _pattern(to_first))
+    if places.has_hook(f"{name}.pattern"):
+        mixed = _mixed(pattern, v, heads)
     seen = places.at(f"{name}.mixed", torch.stack([one.view(heads) for one in mixed], dim=1))
     return list(seen.flatten(2).unbind(dim=1))
+
+
+def _pattern(to_first: list[Tensor]) -> Tensor:
+    """Who attends to whom: a [B, H] for each position → [B, H, P, 2]."""
+    weights = torch.stack(to_first, dim=2)  # [B, H, P]
+    return torch.stack([weights, 1 - weights], dim=-1)
+
+
+def _mixed(pattern: Tensor, v: list[Tensor], heads: tuple[int, int, int]) -> list[Tensor]:
+    """Values mixed by a pattern [B, H, P, 2] whose rows need not sum to 1: a [B, d] for each position."""
+    first, second = (own.reshape(heads) for own in v)  # [B, H, d/H]
+    return [(row[..., :1] * first + row[..., 1:] * second).flatten(1) for row in pattern.unbind(dim=2)]
 
 
 def _mlp(network: "Transformer", weights: Arrays, layers: Layers, x: Tensor, layer: int) -> Tensor:

@@ -41,8 +41,9 @@ class Layers:
         training: bool = False,
         places: Places | None = None,
     ) -> None:
-        self.training, self.places, self._tables = training, places, tables or {}
-        self._arrays, self._masks, self._example_weights = arrays, iter(dropout_masks), example_weights
+        masks = list(dropout_masks)
+        self.training, self.drops, self.places, self._tables = training, bool(masks), places, tables or {}
+        self._arrays, self._masks, self._example_weights = arrays, iter(masks), example_weights
 
     def table(self, name: str) -> Tensor:
         """An array [N, symbols] as a table of symbols [symbols, N]: as it is kept, without turning it twice."""

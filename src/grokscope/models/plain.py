@@ -116,9 +116,9 @@ class PlainMLP(nn.Module):
 class PlainAttention(nn.Module):
     """Heads over the positions; `pattern` sees how they divide their attention [B, heads, query, key]."""
 
-    def __init__(self, embed: int, heads: int, scale: float) -> None:
+    def __init__(self, embed: int, heads: int, scale: float, dropout: float) -> None:
         super().__init__()
-        self.heads, self.scale = heads, scale
+        self.heads, self.scale, self.dropout = heads, scale, nn.Dropout(dropout)
         self.query, self.key, self.value, self.output = (nn.Linear(embed, embed, bias=False) for _ in range(4))
         self.pattern = nn.Softmax(dim=-1)
 
@@ -127,16 +127,25 @@ class PlainAttention(nn.Module):
         parts = (self.query(x), self.key(x), self.value(x))
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)  # [B, H, positions, d/H]
         pattern = self.pattern(q @ k.transpose(-1, -2) / self.scale)  # [B, H, query, key]
-        added: Tensor = self.output((pattern @ v).transpose(1, 2).flatten(2))
+        added: Tensor = self.output((self.dropout(pattern) @ v).transpose(1, 2).flatten(2))
         return added
 
 
 class PlainBlock(nn.Module):
     """Attention, then an MLP, each added to the stream."""
 
-    def __init__(self, embed: int, heads: int, activation: str, norm: str, dropout: float, scale: float) -> None:
+    def __init__(
+        self,
+        embed: int,
+        heads: int,
+        activation: str,
+        norm: str,
+        dropout: float,
+        scale: float,
+        attention_dropout: float = 0.0,
+    ) -> None:
         super().__init__()
-        self.attention_norm, self.attention = _norm(norm, embed), PlainAttention(embed, heads, scale)
+        self.attention_norm, self.attention = _norm(norm, embed), PlainAttention(embed, heads, scale, attention_dropout)
         self.mlp_norm, self.mlp_in = _norm(norm, embed), nn.Linear(embed, 4 * embed, bias=False)
         self.act, self.mlp_out = _activation(activation), nn.Linear(4 * embed, embed, bias=False)
         self.dropout = nn.Dropout(dropout)
@@ -166,6 +175,7 @@ class PlainTransformer(nn.Module):
         dropout: float = 0.0,
         tie_weights: bool = False,
         scaling: str = "d",
+        dropout_places: str = "residual",
     ) -> None:
         super().__init__()
         self.config = {
@@ -179,7 +189,9 @@ class PlainTransformer(nn.Module):
             "dropout": dropout,
             "tie_weights": tie_weights,
             "scaling": scaling,
+            "dropout_places": dropout_places,
         }
+        inner = dropout if dropout_places == "everywhere" else 0.0
 
         def scale(size: int) -> float:
             return size if scaling == "d" else math.sqrt(size)
@@ -187,8 +199,9 @@ class PlainTransformer(nn.Module):
         self.scale = scale(embed)
         self.embedding, self.positions = nn.Embedding(symbols, embed), nn.Embedding(2, embed)
         self.blocks = nn.Sequential(
-            *(PlainBlock(embed, heads, activation, norm, dropout, scale(embed // heads)) for _ in range(layers))
+            *(PlainBlock(embed, heads, activation, norm, dropout, scale(embed // heads), inner) for _ in range(layers))
         )
+        self.dropout = nn.Dropout(inner)
         self.final_norm, self.unembedding = _norm(norm, embed), nn.Linear(embed, classes, bias=False)
         if tie_weights:
             self.unembedding.weight = self.embedding.weight
@@ -196,6 +209,6 @@ class PlainTransformer(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits [B, classes] of pairs [B, 2]."""
         places = torch.arange(inputs.shape[1], device=inputs.device)
-        x = self.blocks(self.embedding(inputs) + self.positions(places))  # [B, 2, d]
+        x = self.blocks(self.dropout(self.embedding(inputs) + self.positions(places)))  # [B, 2, d]
         logits: Tensor = self.unembedding(self.final_norm(x[:, -1])) / self.scale
         return logits

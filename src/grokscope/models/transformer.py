@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Scaling = Literal["d", "sqrt-d"]
 TiedStart = Literal["embedding", "unembedding"]
+DropoutPlaces = Literal["residual", "everywhere"]
 MLP_EXPANSION = 4  # the hidden layer of the MLP, in embedding sizes
 
 
@@ -70,6 +71,9 @@ class Transformer(Network):
     module_rates: bool = False
     # As what a tied matrix starts: N(0, 1), or N(0, 1/d) as in the authors' program.
     tied_start: TiedStart = "embedding"
+    # Where dropout acts: on what blocks add to the stream, or also on the embedded pair and on the attention, as in the
+    # authors' program.
+    dropout_places: DropoutPlaces = "residual"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -98,7 +102,8 @@ class Transformer(Network):
 
     def details(self) -> list[str]:
         """Dropout and norm, if there are any."""
-        return regularisation(self.dropout, self.norm)
+        everywhere = ["dropout everywhere"] if self.dropout and self.dropout_places == "everywhere" else []
+        return regularisation(self.dropout, self.norm) + everywhere
 
     # ---- weights ------------------------------------------------------------------------------------------------
 
@@ -193,6 +198,7 @@ class Transformer(Network):
             dropout=self.dropout,
             tie_weights=self.tie_weights,
             scaling=self.scaling,
+            dropout_places=self.dropout_places,
         )
         names = {"final_norm_": "final_norm."}
         for layer in range(1, self.layers + 1):
@@ -203,13 +209,25 @@ class Transformer(Network):
         return loaded(module, weights, names)
 
     def dropout_widths(self, weights: Mapping[str, Any]) -> list[int]:
-        """What attention and MLP of each layer add to the positions that go on."""
-        return [2 * self.embed] * (2 * self.layers - 2) + [self.embed] * 2
+        """What attention and MLP of each layer add to the positions that go on.
+
+        >>> Transformer(embed=8, heads=2, layers=2).dropout_widths({})
+        [16, 16, 8, 8]
+        >>> Transformer(embed=8, heads=2, layers=2, dropout_places="everywhere").dropout_widths({})
+        [16, 8, 16, 16, 4, 8, 8]
+        """
+        widths = [] if self.dropout_places == "residual" else [2 * self.embed]
+        for layer in range(1, self.layers + 1):
+            positions = 2 if layer < self.layers else 1
+            if self.dropout_places == "everywhere":
+                widths.append(2 * self.heads * positions)  # the pattern [H, P, 2]
+            widths += [positions * self.embed] * 2
+        return widths
 
     def kernel_settings(self, task: Task) -> dict[str, Any] | str:
-        """Every Transformer with one learning rate, on pairs of as many tokens as there are labels."""
-        if self.module_rates:
-            return "it has one learning rate for all modules, not model.module_rates"
+        """Every Transformer that drops only what its blocks add, on pairs of as many tokens as there are labels."""
+        if self.dropout and self.dropout_places == "everywhere":
+            return "its dropout acts on what blocks add to the stream, not everywhere (model.dropout_places)"
         return self.why_not_named_by_pairs(task) or {
             "network": "transformer",
             "width": self.embed,
@@ -219,6 +237,10 @@ class Transformer(Network):
             "tied": self.tie_weights,
             "score_divisor": float(self.scale(self.embed // self.heads)),
             "logit_divisor": float(self.scale(self.embed)),
+            "attention_rate": self.rate_factor("query"),
+            "mlp_in_rate": self.rate_factor("mlp_in"),
+            "mlp_out_rate": self.rate_factor("mlp_out"),
+            "other_rate": self.rate_factor("embedding"),
             "activation": self.activation,
             "norm": self.norm,
         }
