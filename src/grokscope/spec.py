@@ -12,8 +12,9 @@ releases: a default never changes, and a new field's default means what happened
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -142,20 +143,40 @@ class TrainingSpec(Section):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     seeding: Seeding = "independent"
     measure_every: Annotated[int, Field(ge=1)] = 50
+    # Measure also at so many steps from 10 to 100, as many from 100 to 1000, and so on, evenly spaced in the logarithm.
+    measure_per_decade: Annotated[int, Field(ge=0, le=1000)] = 0
     # What to measure beside what every run measures: a user's own, as file.py:Class.
     measurements: Annotated[tuple[str, ...], BeforeValidator(_measurements)] = ()
     # Stop once the phase has been the same, and clear, for so many steps (settling.py); 0 is never.
     settle: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
     def measured_steps(self) -> list[int]:
-        """Steps 1 to 10, then every `measure_every`-th, and the last.
+        """Steps 1 to 10, then every `measure_every`-th and `measure_per_decade` in a decade, and the last.
 
         >>> TrainingSpec(steps=120).measured_steps()
         [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 50, 100, 120]
+        >>> TrainingSpec(steps=120, measure_per_decade=4).measured_steps()[9:]
+        [10, 18, 32, 50, 56, 100, 120]
         """
         first = range(1, min(10, self.steps) + 1)
         regular = range(self.measure_every, self.steps + 1, self.measure_every)
-        return sorted({*first, *regular, self.steps})
+        return sorted({*first, *regular, *self._log_spaced(), self.steps})
+
+    def _log_spaced(self) -> Iterator[int]:
+        for place in count(self.measure_per_decade) if self.measure_per_decade else ():
+            step = round(10 ** (place / self.measure_per_decade))
+            if step > self.steps:
+                return
+            yield step
+
+    def describe_measuring(self) -> str:
+        """When it is measured, in words.
+
+        >>> TrainingSpec().describe_measuring()
+        'at steps 1 to 10, then every 50'
+        """
+        also = f" and at {self.measure_per_decade} in each decade" if self.measure_per_decade else ""
+        return f"at steps 1 to 10, then every {self.measure_every}{also}"
 
 
 def _of_kind(family: type[KindSection], value: object) -> object:

@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 from typing import Any
 
 import pydantic
@@ -104,6 +105,7 @@ def test_what_is_written_must_mean_something_even_at_its_default() -> None:
         ("optimizer.weight_decay", 5),
         ("training.seed", 1),
         ("training.measure_every", 10),
+        ("training.measure_per_decade", 8),
     ],
 )
 def test_every_difference_makes_another_run(path: str, value: object) -> None:
@@ -235,3 +237,17 @@ def test_measured_steps(steps: int, every: int) -> None:
     assert measured == sorted(set(measured))
     assert measured[-1] == steps
     assert set(measured) - {steps} == {step for step in range(1, steps) if step <= 10 or step % every == 0}
+
+
+@given(steps=st.integers(1, 20_000), every=st.integers(1, 600), each=st.integers(1, 40))
+def test_steps_can_also_be_spaced_evenly_in_the_logarithm(steps: int, every: int, each: int) -> None:
+    regular = TrainingSpec(steps=steps, measure_every=every)
+    measured = regular.model_copy(update={"measure_per_decade": each}).measured_steps()
+    assert measured == sorted(set(measured))
+    assert measured[-1] == steps
+    extra = set(measured) - set(regular.measured_steps())
+    assert all(10 < step < steps for step in extra)
+    # From 10 on no two neighbours are further apart than a step of the logarithm, but for the rounding.
+    for before, after in pairwise(measured):
+        assert after <= 11 or after - before <= before * (10 ** (1 / each) - 1) + 2
+    assert len(extra) <= each * (math.log10(steps) + 1)

@@ -110,7 +110,7 @@ def _say(result: RunResult, ledger: Ledger | None) -> None:
     else:
         typer.echo(f"{'delay:':11} none: the run did not both memorise and grok")
     typer.echo(
-        f"Measured at steps 1 to 10, then every {result.spec.training.measure_every}. "
+        f"Measured {result.spec.training.describe_measuring()}. "
         "A change that came and went between two measured steps is not seen."
     )
     if ledger is not None:

@@ -110,6 +110,7 @@ FLAGS = (
     Flag("training.seed", "Seed of all randomness"),
     Flag("training.seeding", "From the seed, or the authors' split, labels and initial weights"),
     Flag("training.measure_every", "Measure at steps 1-10, then every so many"),
+    Flag("training.measure_per_decade", "Measure also at so many steps of each decade, evenly spaced on a log axis"),
     Flag(
         "training.measurements", "Measure something of your own too, as file.py:Class; several with commas", "measure"
     ),

@@ -207,7 +207,8 @@ def _smaller(gallery: Mapping[str, Shown], entries: Sequence[Entry]) -> list[str
 
 def _settings() -> list[str]:
     rows = [["where", "here", "source"], *map(list, SETTINGS)]
-    return ["## Settings", "", "Where the settings come from:", "", *_table(rows), ""]
+    words = "Where the settings come from. What others do to single networks is in [settings.md](settings.md)."
+    return ["## Settings", "", words, "", *_table(rows), ""]
 
 
 def _figure(name: str, shown: Shown | None, entries: Sequence[Entry]) -> list[str]:

@@ -106,14 +106,16 @@ class _Summary:
         self.survey = Survey()
         self.runs: dict[str, _Run] = {}
         self._columns: dict[str, None] = dict.fromkeys(COLUMNS)
-        trained: dict[tuple[int, int], TrainingSpec] = {}
+        trained: dict[tuple[int, ...], TrainingSpec] = {}  # one for each choice of measured steps
         alike: dict[tuple[Value, ...], str] = {}  # a finished run of each kind of network
         for run in entries(store, run_ids):
             fields = run.spec.settings()
             self.survey.add(fields)
             self.runs[run.run_id] = _Run(run, fields)
             self._columns |= dict.fromkeys(run.final or ())
-            trained.setdefault((run.spec.training.steps, run.spec.training.measure_every), run.spec.training)
+            training = run.spec.training
+            measured = (training.steps, training.measure_every, training.measure_per_decade)
+            trained.setdefault(measured, training)
             if run.status == "finished":
                 alike.setdefault(_network(fields), run.run_id)
         differing = self.survey.differing()
