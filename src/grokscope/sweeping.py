@@ -28,7 +28,7 @@ from grokscope.spec import RunSpec
 from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
-from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.plan import Plan, check_sweep_name
 from grokscope.sweeps.running import check_data, check_engines, check_reached
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
@@ -113,11 +113,14 @@ def start_sweep(
     check_data(running, specs, _path(store))
     check_reached(running, _path(store))
     started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
-    if started.record():
+    if started.takes_a_name():
+        if running.cluster is not None:
+            running.cluster.connect()  # a cluster that cannot be had must not cost a finished sweep its name
         note(
             f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
             f"{keep_both}."
         )
+    started.record()
     if retry_failed:
         note(f"{started.store.forget_failures(plan.name)} failed runs will be tried again.")
     return started
@@ -316,6 +319,17 @@ def named_sweep(what: str | Path, store: Path) -> tuple[Plan, bool]:
         f"there is no sweep {quoted(named)}: name one of {', '.join(SWEEPS)}, or a .toml file, or a sweep of the "
         f"store{of_the_store}{did_you_mean(named, [*kept, *SWEEPS])}"
     )
+
+
+def check_free_name(name: str) -> None:
+    """Refuse a name for a sweep of the store by which `named_sweep` would not find it."""
+    from grokscope.experiments.catalogue import SWEEPS
+
+    check_sweep_name(name)
+    if name.endswith(".toml"):
+        raise SpecError(f"a sweep cannot be called {name}: that is a file")
+    if re.sub(r"^fig0(\d)", r"fig\1", name) in SWEEPS:
+        raise SpecError(f"a sweep cannot be called {name}: that is one of the paper's")
 
 
 def _sweeps_of(store: Path) -> dict[str, StoredSweep]:

@@ -13,6 +13,7 @@ from grokscope import ClusterError, GrokscopeError, RunSpec, SpecError, figure, 
 from grokscope.cluster import ClusterRequest, DaskCluster, cluster_at
 from grokscope.cluster import connection as connecting
 from grokscope.cluster.remote import versions
+from grokscope.store import Store
 from grokscope.sweeps import Running, run_all
 
 OLD = """
@@ -53,6 +54,28 @@ def test_a_scheduler_that_is_not_there_leaves_no_store(
     with pytest.raises(ClusterError, match="cannot reach the scheduler"):
         figure("fig06", scale="tiny", store=store, out=tmp_path / "figures", cluster=address)
     assert not store.exists()
+
+
+def test_a_cluster_that_cannot_be_had_takes_no_name(
+    tiny: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of a finished sweep keeps its meaning until the other one can begin."""
+    monkeypatch.setenv("PATH", str(tmp_path))  # without sbatch
+    config = tmp_path / "cluster.toml"
+    config.write_text('[slurm]\ncores = 1\nmemory = "1GB"\ninterface = "lo"\n')
+    sweep({"task.corruption": [0, 0.1]}, base=tiny, name="mine", store=tmp_path / "store", workers=0, progress=False)
+    before = Store(tmp_path / "store").sweeps()
+    with pytest.raises(ClusterError, match="sbatch"):
+        sweep(
+            {"task.corruption": [0, 0.2]},
+            base=tiny,
+            name="mine",
+            store=tmp_path / "store",
+            cluster="slurm",
+            cluster_config=config,
+            progress=False,
+        )
+    assert Store(tmp_path / "store").sweeps() == before
 
 
 def test_a_reason_has_words_even_if_its_cause_has_none() -> None:

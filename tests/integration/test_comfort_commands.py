@@ -54,6 +54,10 @@ def test_runs_are_tagged_named_and_noted(stored: tuple[Path, list[str]], monkeyp
     narrow = grokscope("runs", "list", cwd=cwd).stdout
     assert "seed 0; baseline #good #new" in narrow
     assert max(map(len, narrow.splitlines())) <= 80
+    grokscope("runs", "tag", first, "--add", "another-long-tag", "--add", "and-one-more", cwd=cwd)
+    wrapped = grokscope("runs", "list", cwd=cwd).stdout
+    assert "#another-long-tag" in wrapped
+    assert max(map(len, wrapped.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_sweep_from_start_to_picture(short: Path) -> None:
     lines = [line for line in done.stderr.splitlines() if " of 6: " in line]
     assert len(lines) == 6
     assert all(re.search(r"^\d of 6: [0-9a-f]{16} data_fraction .*corruption .*: \w+", line) for line in lines)
-    assert "0 of 6 runs are left" in done.stderr
+    assert "6 of 6 runs are in the store" in done.stderr
 
     again = grokscope("sweep", "mine.toml", cwd=short)
     assert " of 6: " not in again.stderr
@@ -145,7 +145,10 @@ def test_sweeps_are_renamed_and_deleted(short: Path) -> None:
     for arguments, words in {
         ("rename", "mine", "x"): "there is no sweep 'mine'",
         ("rename", "first", "two"): "there is a sweep 'two'",
-        ("rename", "first", "a\nb"): "no line breaks",
+        ("rename", "first", "a\nb"): "a name has letters, digits",
+        ("rename", "first", "../x"): "a sweep cannot be called '../x'",
+        ("rename", "first", "x.toml"): "that is a file",
+        ("rename", "first", "fig03b"): "that is one of the paper's",
         ("delete", "mine"): "there is no sweep 'mine'",
     }.items():
         refused = grokscope("sweeps", *arguments, cwd=short, check=False)
@@ -345,7 +348,7 @@ def test_a_killed_worker_is_a_failed_run(long: Path, uninterrupted: dict[str, tu
     assert "1 cells failed" in grokscope("phase-diagram", "mine", cwd=long).stderr
     again = grokscope("sweep", "mine.toml", cwd=long, check=False)
     assert again.returncode == 1
-    assert "0 of 6 runs are left" in again.stderr  # failed ones are left alone
+    assert "5 of 6 runs are in the store" in again.stderr  # failed ones are left alone
     retried = grokscope("sweep", "mine.toml", "--retry-failed", cwd=long)
     assert "1 failed runs will be tried again" in retried.stderr
     assert contents(store) == uninterrupted

@@ -159,7 +159,7 @@ def test_a_run_that_a_sweep_began_is_finished_by_train(tmp_path: Path) -> None:
     done = grokscope(*LONG, cwd=tmp_path)
     logged = [int(step) for step in re.findall(r"step (\d+) of 60000", done.stderr)]
     assert min(logged) > step > 0
-    assert "0 of 1 runs are left" in grokscope("sweep", "mine.toml", cwd=tmp_path).stderr
+    assert "1 of 1 runs are in the store" in grokscope("sweep", "mine.toml", cwd=tmp_path).stderr
 
 
 def test_an_engine_that_was_asked_for_trains_again(tmp_path: Path) -> None:

@@ -206,6 +206,7 @@ def test_a_merge_keeps_what_both_say(store: gs.Store, results: list[gs.RunResult
         merged = merge_into(store, [other])
         assert store.remarks()[first] == Remarks("best", ("mine", "same", "theirs"), "my note\ntheir note")
         assert store.remarks()[third].name == "taken-2"
+        assert ("other-best", "best") in merged.other_names
     assert merged.differing == []
 
 

@@ -95,7 +95,7 @@ def _in_words(result: RunResult, pruning: Pruning, random_orders: int) -> Iterat
             f"At a test accuracy of {whole.test_accuracy[0]:.1%} the following numbers say little: a network that "
             "knows nothing may lie within 1 % of it."
         )
-    yield "How many neurons can go within 1 % of that test accuracy (in brackets: before it first falls further):"
+    yield "The most neurons that can go with test accuracy within 1 % of that (in brackets: before it falls more):"
     for name, curve in pruning.orders.items():
         label = f"{ORDERS[name]} (mean of {random_orders})" if name == "random" else ORDERS[name]
         yield f"  {label:26} {curve.prunable:5} = {curve.prunable / N:4.0%}  ({curve.prunable_throughout})"

@@ -2,6 +2,7 @@
 
 import json
 import os
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -148,7 +149,8 @@ def _narrow(stored: list[StoredRun]) -> str:
         lines.append("{run:16}  {α:>5} {ξ:>5}  {phase:18} {train:>6} {test:>6}".format(**cell))
         if run is not None:
             settings = "{task}, {model}, {optimiser}, {steps} steps, seed {seed}".format(**cell)
-            lines.append("  " + "; ".join(filter(None, (settings, _what_else(run)))))
+            words = "; ".join(filter(None, (settings, _what_else(run))))
+            lines += wrap(words, 80, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     return "\n".join(lines)
 
 

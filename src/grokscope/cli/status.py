@@ -53,7 +53,7 @@ def status(
         note(f"No sweep was started on the store {store} yet: grokscope sweep fig3a --grid 5x5")
     if interrupted:
         runs = f"{len(interrupted)} run{'' if len(interrupted) == 1 else 's'}"
-        note(f"In the store: {runs} with a checkpoint to go on from. The command that began goes on.")
+        note(f"In the store: {runs} with a checkpoint to go on from. Repeat the command that began.")
     for failure in failures[-_SHOWN_FAILURES:]:
         typer.echo(f"failed {failure.run_id} {failure.failed_at}: {failure.error}")
         if sweep:

@@ -98,6 +98,8 @@ def _tell(merged: Merged, into: Path) -> None:
     for kind, renamed in (("sweep", merged.renamed), ("run", merged.renamed_runs)):
         for before, now in renamed:
             note(f"{into} has another {kind} {before}: the one that was copied is called {now} there")
+    for theirs, ours in merged.other_names:
+        note(f"the run {theirs} is called {ours} in {into}, and stays so")
     if merged.differing:
         some = ", ".join(merged.differing[:_NAMED]) + (", …" if len(merged.differing) > _NAMED else "")
         note(f"{into} has other numbers, as another engine or machine gives them, and keeps them, for {some}")

@@ -183,8 +183,10 @@ def _conclude(sweep: Sweep, *, stopped: bool, as_json: bool) -> None:
     if sweep.refined and not stopped and standing.complete:
         run = standing.cells - standing.missing
         note(f"Done: {run} of {standing.cells} cells were run, the others are inferred.")
-    else:
+    elif stopped or standing.missing:
         note(f"{'Stopped' if stopped else 'Done'}: {standing.missing} of {standing.cells} runs are left to do.")
+    else:
+        note(f"Done: {standing.cells - standing.failed} of {standing.cells} runs are in the store.")
     if standing.failed:
         note(
             f"{standing.failed} runs failed: `grokscope status {plan.name}{store_flag(sweep.store.path)}` says why, "

@@ -8,6 +8,7 @@ from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
+from grokscope.sweeping import check_free_name
 from grokscope.sweeps.diagram import find_sweep
 
 sweeps = typer.Typer(help="Rename and delete sweeps of the store.", invoke_without_command=True)
@@ -33,8 +34,7 @@ def rename_sweep(
     """
     opened = Store(store, create=False)
     found = find_sweep(opened, sweep)
-    if not name.strip() or not name.isprintable():
-        raise GrokscopeError("the name of a sweep must have letters, and no line breaks or the like")
+    check_free_name(name)
     if name in {other.name for other in opened.sweeps()}:
         raise GrokscopeError(f"there is a sweep {name!r} in the store {store} already")
     opened.rename_sweep(found, name)

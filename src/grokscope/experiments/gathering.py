@@ -182,11 +182,15 @@ def _run_diagram(plan: Plan, title: str, store: Store, work: Work) -> None:
     # A diagram that was refined before stays one: until the last cell is run, what is missing can be inferred.
     before = any(sweep.refined for sweep in store.sweeps() if sweep.name == plan.name)
     specs, refine = list(plan.specs()), work.amount.refine
-    if Sweep(plan, store, specs=specs, refined=refine or before).record():
+    recorded = Sweep(plan, store, specs=specs, refined=refine or before)
+    if recorded.takes_a_name():
+        if work.running.cluster is not None:
+            work.running.cluster.connect()  # as in `start_sweep`
         note(
             f"The store has a sweep {plan.name} with other settings. Its runs stay, and the name now means this one; "
             "another --store keeps both."
         )
+    recorded.record()
     store.forget_failures(plan.name)  # what failed before is tried again, as single networks are
     if cells_to_run(store, plan, inferring=refine):
         note(title)

@@ -108,13 +108,16 @@ def settings_line(plans: Sequence[Plan]) -> str:
 
     >>> settings_line([Plan("wd", axes=(Axis.over("optimizer.weight_decay", (0, 5)),))])
     'p = 97, N = 500, steps = 2000, one seed'
+    >>> settings_line([Plan("kinds", axes=(Axis.over("model.kind", ("mlp", "transformer")),))])
+    'p = 97, steps = 2000, one seed'
     """
     first = plans[0]
     varied = {path for plan in plans for axis in plan.axes for path in axis.fields}
+    kinds = {path.partition(".")[0] for path in varied if path.endswith(".kind")}  # each may have sizes of its own
     same = [
         f"{sign} = {first.base.value_of(path)}"
         for path, sign in _SIGNS.items()
-        if path not in varied and all(plan.base.has(path) for plan in plans)
+        if path not in varied and path.partition(".")[0] not in kinds and all(plan.base.has(path) for plan in plans)
         if len({plan.base.value_of(path) for plan in plans}) == 1
     ]
     seeds = {plan.seed_count for plan in plans}

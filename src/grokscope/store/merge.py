@@ -27,6 +27,7 @@ class Merged:
     damaged: list[str] = field(default_factory=list)  # left out, with the reason
     renamed: list[tuple[str, str]] = field(default_factory=list)  # sweeps whose name meant another one
     renamed_runs: list[tuple[str, str]] = field(default_factory=list)  # runs whose name another run has
+    other_names: list[tuple[str, str]] = field(default_factory=list)  # of runs that both stores name: theirs, and ours
     differing: list[str] = field(default_factory=list)  # runs that were there already, with other numbers
 
 
@@ -87,6 +88,8 @@ def _copy_remarks(other: Store, store: Store, merged: Merged) -> None:
     for run_id, theirs in other.remarks().items():
         before = own.get(run_id, Remarks())
         wanted = before.joined(theirs)
+        if theirs.name and before.name and theirs.name != before.name:
+            merged.other_names.append((theirs.name, before.name))
         if wanted != before and store.find(run_id) is not None:
             said = store.put_remarks(run_id, wanted)
             if said.name != wanted.name:

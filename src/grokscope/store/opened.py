@@ -58,7 +58,7 @@ class OpenStore:
             if any((self._root / "runs").glob("??/*.safetensors")):
                 repair = f"grokscope store check --repair{store_flag(self.path)}"
                 raise StoreError(f"the store {self.path} has no index any more: {repair} makes it again from the runs")
-            raise StoreError(f"there is no store at {self.path}; name one with --store, or train a run first")
+            raise StoreError(f"there is no store at {self.path}; name another, or train a run first")
         with as_store_error(f"cannot open the store {self.path}"):
             self._connection = open_index(self._root, create=create)
         self._opened = identity(self._root)
@@ -189,7 +189,8 @@ def _reason(error: OSError | sqlite3.Error) -> str:
     """What went wrong, in words that say what to do where SQLite's own do not."""
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return f"{error}; `grokscope store check --repair` makes the index from the files of the runs"
+            repair = "`grokscope store check --repair` with this --store"
+            return f"{error}; {repair} makes the index from the files of the runs"
         case sqlite3.SQLITE_READONLY:
             return "it can only be read: the disk is full, or this user may not write there"
         case sqlite3.SQLITE_IOERR:

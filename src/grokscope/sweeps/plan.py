@@ -101,6 +101,12 @@ class Axis:
         return replace(self, points=tuple(self.points[round(i * last / (count - 1))] for i in range(count)))
 
 
+def check_sweep_name(name: str) -> None:
+    """Files are called after a sweep, so its name must not lead elsewhere."""
+    if not re.fullmatch(r"\w[\w.+-]*", name):
+        raise SpecError(f"a sweep cannot be called {quoted(name)}: a name has letters, digits, and _ . + - between")
+
+
 @dataclass(frozen=True)
 class Plan:
     """A sweep. A cell has a place: its index in the product of the axes, the first axis running fastest."""
@@ -120,10 +126,7 @@ class Plan:
             raise SpecError(
                 "a Plan has a name and a tuple of Axis; Plan.over({field: values}, base=…) makes one of a dict"
             )
-        if not re.fullmatch(r"\w[\w.+-]*", self.name):
-            raise SpecError(
-                f"a sweep cannot be called {quoted(self.name)}: a name has letters, digits, and _ . + - between"
-            )
+        check_sweep_name(self.name)
         if not self.axes:
             raise SpecError(f"the sweep {self.name} has no axes; a single run is `grokscope train`")
         object.__setattr__(self, "axes", tuple(axis.pinned() for axis in self.axes))

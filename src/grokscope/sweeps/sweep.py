@@ -44,13 +44,16 @@ class Sweep:
         self.specs = list(plan.specs()) if specs is None else list(specs)
         self._run_ids = [spec.run_id for spec in self.specs]
 
-    def record(self) -> bool:
-        """Write down which runs the sweep is made of; whether its name meant others until now."""
-        definition = self.plan.to_dict()
+    def takes_a_name(self) -> bool:
+        """Whether the store has a sweep of this name with other settings."""
+        known = self.store.sweeps() if self.store.is_there() else []
+        before = next((sweep for sweep in known if sweep.name == self.plan.name), None)
+        return before is not None and before.definition != json.loads(json.dumps(self.plan.to_dict()))
+
+    def record(self) -> None:
+        """Write down which runs the sweep is made of."""
         self.store.make()
-        before = next((sweep for sweep in self.store.sweeps() if sweep.name == self.plan.name), None)
-        self.store.record_sweep(self.plan.name, definition, self._run_ids, refined=self.refined)
-        return before is not None and before.definition != json.loads(json.dumps(definition))
+        self.store.record_sweep(self.plan.name, self.plan.to_dict(), self._run_ids, refined=self.refined)
 
     def run(
         self, running: Running, *, limit: int | None = None, should_stop: Callable[[], bool] = lambda: False
