@@ -24,9 +24,11 @@ def draw_digits(series: Mapping[str, Mapping[float, RunResult]]) -> Figure:
             _draw_series(axes, results)
             axes.set_xlabel(name)
         panels[0].set_ylabel("accuracy")
+        found = {result.phase for results in series.values() for result in results.values()}
         phases = [
             Line2D([], [], ls="", marker="o", color=phase.color, markeredgecolor="black", label=phase.label)
             for phase in Phase
+            if phase in found
         ]
         figure.legend(handles=[*panels[0].get_lines()[: len(_LINES)], *phases], loc="outside lower center", ncols=4)
     return figure
