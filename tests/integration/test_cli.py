@@ -334,7 +334,11 @@ def test_short_names_of_flags_and_the_place_of_the_store(tmp_path: Path) -> None
 def test_runs_delete_asks_first(tmp_path: Path) -> None:
     run_id = str(train(tmp_path)["run_id"])
     refused = grokscope("runs", "delete", run_id, cwd=tmp_path, answer="n\n")
-    assert refused.returncode != 0
+    assert refused.returncode == 2
+    assert refused.stderr.endswith("grokscope: nothing was deleted\n")
+    silent = grokscope("runs", "delete", run_id, cwd=tmp_path, answer="")
+    assert silent.returncode == 2
+    assert "--yes deletes without asking" in silent.stderr
     assert len(json.loads(grokscope("runs", "list", "--json", cwd=tmp_path).stdout)) == 1
     assert grokscope("runs", "delete", "", "--yes", cwd=tmp_path).returncode == 2
     twice = grokscope("runs", "delete", run_id, run_id[:8], "--yes", cwd=tmp_path)

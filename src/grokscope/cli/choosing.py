@@ -51,3 +51,14 @@ def known_sweep(sweep: str | None, store: Store) -> str | None:
     if sweep is not None and sweep not in names:
         raise GrokscopeError(f"there is no sweep {sweep!r} in the store {store.path}{did_you_mean(sweep, names)}")
     return sweep
+
+
+def ask_before_deleting(question: str) -> None:
+    """Go on only if the answer is yes."""
+    try:
+        answer = typer.confirm(question, err=True)
+    except typer.Abort:
+        typer.echo(err=True)
+        raise GrokscopeError("nothing was deleted, because nobody answered; --yes deletes without asking") from None
+    if not answer:
+        raise GrokscopeError("nothing was deleted")

@@ -9,7 +9,14 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from grokscope.cli.choosing import RunsArgument, SweepOption, WhereOption, chosen_runs, known_sweep
+from grokscope.cli.choosing import (
+    RunsArgument,
+    SweepOption,
+    WhereOption,
+    ask_before_deleting,
+    chosen_runs,
+    known_sweep,
+)
 from grokscope.cli.export import export_runs
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption, help_without_command, note
 from grokscope.cli.remarks import name_run, note_run, tag_runs
@@ -124,7 +131,7 @@ def delete_runs(
         return
     if not yes:
         names = ", ".join(chosen) if len(chosen) <= _NAMED else f"{len(chosen)} runs"
-        typer.confirm(f"Delete {names}?", abort=True, err=True)
+        ask_before_deleting(f"Delete {names}?")
     for run_id in chosen:
         opened.delete(run_id)
         note(f"Deleted {run_id}")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from grokscope.cli.choosing import ask_before_deleting
 from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import DEFAULT_STORE, StoreOption, help_without_command, note
 from grokscope.errors import GrokscopeError
@@ -61,7 +62,7 @@ def delete_sweep(
     runs = opened.only_in(sweep) if with_runs else []
     if not yes:
         question = f"Delete the sweep {sweep} and {len(runs)} runs?" if with_runs else f"Delete the sweep {sweep}?"
-        typer.confirm(question, abort=True, err=True)
+        ask_before_deleting(question)
     for run_id in runs:
         opened.delete(run_id)
     opened.delete_sweep(sweep)

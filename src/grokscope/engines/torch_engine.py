@@ -174,7 +174,8 @@ def available_device(name: str) -> torch.device:
     if kind not in kinds:
         raise EngineError(f"device = {name!r} is not a device: must be one of {here}{did_you_mean(kind, kinds)}")
     if not kinds[kind]:
-        raise EngineError(f"device = {name!r} is not here: must be one of {here}")
+        build = "; a GPU also needs a build of torch for it" if kind == "cuda" else ""
+        raise EngineError(f"device = {name!r} is not here: must be one of {here}{build}")
     try:
         return torch.device(name)
     except RuntimeError:
