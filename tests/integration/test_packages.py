@@ -110,11 +110,20 @@ def test_the_source_installs_where_there_is_no_compiler_on_the_path(dist: Path, 
     assert json.loads(completed(command, *TRAIN, cwd=tmp_path).stdout)["engine"] == "torch"
 
 
+def python_called(version: str) -> str | None:
+    """One that runs: on the path, or among those of pyenv, which has scripts on the path for versions that are off."""
+    of_pyenv = (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python")
+    for found in (shutil.which(f"python{version}"), *map(str, sorted(of_pyenv))):
+        if found and subprocess.run([found, "-c", ""], check=False, capture_output=True).returncode == 0:
+            return found
+    return None
+
+
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
 def test_other_pythons_train_with_the_kernel(dist: Path, tmp_path: Path, version: str) -> None:
     """Without torch, whose builds without CUDA are not in every index; the native engine does not need it."""
-    found = shutil.which(f"python{version}")
-    if not found or subprocess.run([found, "-c", ""], check=False, capture_output=True).returncode:
+    found = python_called(version)
+    if found is None:
         pytest.skip(f"there is no Python {version} here")
     (sdist,) = dist.glob("*.tar.gz")
     completed(found, "-m", "venv", tmp_path / "env", cwd=tmp_path)
