@@ -89,6 +89,8 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
             "6",
             "--settle",
             "5",
+            "--measure-per-decade",
+            "3",
         ),
     )
     assert result["spec"] == {
@@ -105,7 +107,7 @@ def test_every_flag_reaches_the_spec(tmp_path: Path) -> None:
         },
         "training": {
             "loss": "cross-entropy", "steps": 12, "batch_size": 16, "seed": 3, "seeding": "independent",
-            "measure_every": 6, "measurements": [], "settle": 5,
+            "measure_every": 6, "measurements": [], "settle": 5, "measure_per_decade": 3,
         },
         "regularizer": {"kind": "none"},
     }  # fmt: skip

@@ -33,7 +33,6 @@ from grokscope.experiments.scale import Scale
 
 # What `seen_before`, or the note, says of several claims.
 SEEN_AT_QUICK_SCALE = "Stated after the figure had been seen at the quick scale."
-NOT_YET = "Its runs have not been done since it was stated."
 MEASUREMENTS_READ = "Earlier measurements of such networks (docs/spectra.md, docs/pruning.md) had been read."
 
 

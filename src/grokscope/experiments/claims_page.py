@@ -86,6 +86,8 @@ def explanations(entry: Entry) -> list[str]:
         words.append(f"Erratum: {claim.erratum}")
     if cause := cause_of(entry):
         words.append(f"Cause: {cause}")
+    if entry.verdict is Verdict.NOT_RUN:
+        words.append("Its runs have not been done since it was stated.")
     if claim.note:
         words.append(claim.note)
     return words

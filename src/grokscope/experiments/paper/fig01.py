@@ -7,7 +7,7 @@ from typing import Unpack
 from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
-from grokscope.experiments.claim import NOT_YET, SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
+from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.curves import distance_from_clean, final
@@ -121,7 +121,6 @@ EXPERIMENT = Experiment(
             ),
             stated="2026-11-17",
             seen_before="Stated after the network of 500 neurons had been measured.",
-            note=NOT_YET,
         ),
         _claim(
             "partial-inversion",

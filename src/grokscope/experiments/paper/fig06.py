@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from grokscope.experiments.cause import Cause, Reason, Superseded
-from grokscope.experiments.claim import MEASUREMENTS_READ, NOT_YET, Check, Claim
+from grokscope.experiments.claim import MEASUREMENTS_READ, Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
@@ -191,8 +191,8 @@ EXPERIMENT = Experiment(
                 ),
             ),
             stated="2026-11-17",
-            note=f"{NOT_YET} Of the network in Full Inversion the test accuracy is looked at, of the one in "
-            f"Memorization "
+            note="Of the network in Full Inversion the test accuracy is looked at, of the one in "
+            "Memorization "
             "the train accuracy.",
         ),
         Claim(

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason, Superseded
-from grokscope.experiments.claim import NOT_YET, Check, Claim, Remarks
+from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
@@ -306,7 +306,7 @@ EXPERIMENT = Experiment(
             ),
             stated="2026-11-17",
             seen_before=DEEP_NETWORKS_SEEN,
-            note=f"{NOT_YET} A network in Confusion decides nothing.",
+            note="A network in Confusion decides nothing.",
         ),
         Claim(
             "deep-mlp-dropout-confuses",
@@ -321,7 +321,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             stated="2026-11-17",
-            note=f"{NOT_YET} The paper has no figure for it.",
+            note="The paper has no figure for it.",
         ),
         Claim(
             "deep-mlp-computes-the-sum",
@@ -343,7 +343,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             stated="2026-11-17",
-            note=f"{NOT_YET} That these functions are trigonometric is not tested.",
+            note="That these functions are trigonometric is not tested.",
         ),
         _stages_claim(
             "transformer-two-stages",

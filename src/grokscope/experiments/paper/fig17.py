@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.experiments.cause import Cause, Reason, Superseded
-from grokscope.experiments.claim import NOT_YET, Check, Claim, Remarks
+from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
@@ -161,7 +161,6 @@ EXPERIMENT = Experiment(
             ),
             stated="2026-11-17",
             seen_before="Stated after Figures 6 and 17 had been seen.",
-            note=NOT_YET,
         ),
         _claim(
             "computation-is-collective",
@@ -172,7 +171,6 @@ EXPERIMENT = Experiment(
             Check("test accuracy with the 1 % of highest IPR", _test_with(0.01), high=0.1, of=_FULL),
             stated="2026-11-17",
             seen_before="Stated after Figures 17 and 32 had been seen, which say how many neurons the rule needs.",
-            note=NOT_YET,
         ),
         _claim(
             "memory-outlasts-clean",

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grokscope.experiments.cause import Cause, Reason, Superseded
-from grokscope.experiments.claim import MEASUREMENTS_READ, NOT_YET, SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
+from grokscope.experiments.claim import MEASUREMENTS_READ, SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs, View
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
@@ -269,7 +269,7 @@ EXPERIMENT = Experiment(
             Check("largest test loss on the way, over that with all, wd 15", _peak, high=1.05, of=_both(fig01.FULL)),
             stated="2026-11-17",
             seen_before="Stated after Figure 18 had been seen.",
-            note=f"{NOT_YET} That the loss rises is what the cancellation of sub-leading terms would lead to; it does "
+            note="That the loss rises is what the cancellation of sub-leading terms would lead to; it does "
             "not show that these terms are what is cancelled.",
         ),
         _claim(

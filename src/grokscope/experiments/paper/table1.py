@@ -6,7 +6,7 @@ import numpy as np
 
 from grokscope.experiments.captions import settings
 from grokscope.experiments.cause import Cause, Reason
-from grokscope.experiments.claim import NOT_YET, Check, Claim
+from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01, fig08
@@ -130,7 +130,7 @@ EXPERIMENT = Experiment(
             ),
             stated="2026-11-17",
             seen_before="Stated after Figure 4, with three of these networks, had been seen.",
-            note=f"{NOT_YET} The network that forgets is left out: its neurons are dead.",
+            note="The network that forgets is left out: its neurons are dead.",
         ),
     ),
 )
