@@ -349,3 +349,29 @@ def test_many_processes_may_make_the_same_new_store(tmp_path: Path) -> None:
         for maker in makers:
             maker.join()
         assert [maker.exitcode for maker in makers] == [0] * 6
+
+
+def test_nobody_sees_a_store_half_made(tmp_path: Path) -> None:
+    """A sweep that starts while another one makes the store reads the index as soon as it is there."""
+    processes = multiprocessing.get_context("fork")
+    for round_ in range(8):
+        path = tmp_path / str(round_)
+        together = processes.Barrier(4)
+
+        def make(path: Path = path, together: Barrier = together) -> None:
+            together.wait()
+            Store(path, create=True).close()
+
+        def read(path: Path = path, together: Barrier = together) -> None:
+            together.wait()
+            while not (path / "index.sqlite").exists():
+                pass
+            Store(path, create=False).close()
+
+        those = [processes.Process(target=each) for each in (make, make, read, read)]
+        for process in those:
+            process.start()
+        for process in those:
+            process.join()
+        assert [process.exitcode for process in those] == [0] * 4
+        assert sorted(file.name for file in path.iterdir()) == ["index.sqlite", "runs"]

@@ -13,6 +13,7 @@ import torch
 
 import grokscope as gs
 from grokscope.errors import DamagedError
+from grokscope.store.files import write_new
 from grokscope.store.schema import SCHEMA_VERSION
 
 
@@ -34,6 +35,24 @@ def test_both_ends_of_a_deep_network_come_back(store: gs.Store, tiny: gs.RunSpec
         saved, read = getattr(result, end), getattr(loaded, end)
         for name in ("ipr", "gini", "frequency", "norm_scale"):
             np.testing.assert_array_equal(getattr(read, name), getattr(saved, name))
+
+
+def test_a_new_file_never_replaces_one_that_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    write_new(path, b"first")
+    write_new(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_store_is_made_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    made = gs.Store(tmp_path / "runs", create=True)
+    assert "0 runs" in repr(gs.Store(made.path, create=False))
+    assert sorted(file.name for file in made.path.iterdir() if "-" not in file.name) == ["index.sqlite", "runs"]
 
 
 @pytest.mark.parametrize("keep", [True, False])

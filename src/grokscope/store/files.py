@@ -4,7 +4,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +27,24 @@ def replacing(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    _sync_directory(path.parent)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that nobody sees half written. One that is already there stays.
+
+    It needs a file system with hard links. On others nothing is written, and no error is raised.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(OSError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
     _sync_directory(path.parent)
 
 

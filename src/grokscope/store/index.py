@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from grokscope.errors import StoreError
-from grokscope.store.files import is_ordinary
+from grokscope.store.files import is_ordinary, write_new
 from grokscope.store.schema import SCHEMA_VERSION, schema_version, upgrade
 
 INDEX = "index.sqlite"
@@ -63,6 +63,11 @@ def identity(store: Path) -> Identity | None:
     return found.st_dev, found.st_ino
 
 
+def has_runs(store: Path) -> bool:
+    """Whether files of runs are there, with an index or without."""
+    return any((store / "runs").glob("??/*.safetensors"))
+
+
 def integrity_problem(store: Path) -> str | None:
     """What is wrong with the index as a database; None if nothing is. A newer format is not wrong, but an error."""
     if not os.path.lexists(store / INDEX):
@@ -86,19 +91,30 @@ _NO_ROOM_FOR_A_LOG = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.
 
 def _opened_to_write(store: Path, path: Path) -> sqlite3.Connection:
     (store / "runs").mkdir(parents=True, exist_ok=True)
-    has_runs = any((store / "runs").iterdir())  # asked first: another process may make the index, and then runs
+    found_runs = has_runs(store)  # asked first: another process may make the index, and then runs
     tempfile.TemporaryFile(dir=store / "runs").close()
-    if has_runs and not path.exists():
-        raise StoreError(f"the store {store} has runs but no index; {_how_to_mend(store)}")
+    if not path.exists():
+        if found_runs:
+            raise StoreError(f"the store {store} has runs but no index; {_how_to_mend(store)}")
+        write_new(path, _new_index())
     index = _connected(path, "mode=rwc")
     if not 0 <= schema_version(index) <= SCHEMA_VERSION:
         _check_format(store, schema_version(index))
     _write_ahead(index)
-    if has_runs and schema_version(index) == 0:
+    if found_runs and schema_version(index) == 0:
         index.close()
         raise StoreError(f"the index of the store {store} is empty, but the store has runs; {_how_to_mend(store)}")
     upgrade(index)
     return index
+
+
+def _new_index() -> bytes:
+    """The file of an index without runs. Made in place, it would be seen by others before its tables are there."""
+    index = _prepared(sqlite3.connect(":memory:", isolation_level=None))
+    upgrade(index)
+    content = index.serialize()
+    index.close()
+    return content
 
 
 def _connected(path: Path, how: str) -> sqlite3.Connection:

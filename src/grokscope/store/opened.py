@@ -12,7 +12,7 @@ from typing import Self
 
 from grokscope.errors import DamageWarning, StoreError
 from grokscope.store.files import remove_inside
-from grokscope.store.index import INDEX, EmptyIndexError, Identity, identity, open_index
+from grokscope.store.index import INDEX, EmptyIndexError, Identity, has_runs, identity, open_index
 
 DEFAULT_STORE = Path("grokscope-runs")
 
@@ -55,7 +55,7 @@ class OpenStore:
 
     def _open(self, *, create: bool) -> sqlite3.Connection:
         if not create and not os.path.lexists(self._root / INDEX):
-            if any((self._root / "runs").glob("??/*.safetensors")):
+            if has_runs(self._root):
                 repair = f"grokscope store check --repair{store_flag(self.path)}"
                 raise StoreError(f"the store {self.path} has no index any more: {repair} makes it again from the runs")
             raise StoreError(f"there is no store at {self.path}; name another, or train a run first")
