@@ -10,6 +10,12 @@
 //     dW = gaᵀ(A∘A) + gbᵀ(B∘B) + 2[(aᵀA)∘s(B) + (bᵀB)∘s(A)] + 4 W[(AᵀA)∘(BᵀB)]
 //     dA = 2A∘(ga W) + 2[(a W)∘s(B) + s((b W)∘B)] + 4 A[(WᵀW)∘(BᵀB)],  dB likewise
 //
+// The second part has the same shape. With c(m, q), how often the label q occurs with the input m in D, and d(n, q) likewise,
+//
+//     Σ_D f_y = Σ c∘a + Σ d∘b + 2 Σ_D Σ_k W_yk A_mk B_nk
+//
+// so ga − c and gb − d in the place of ga and gb take off the first two, and only the last is a loop over D.
+//
 // The rounding error is relative to f instead of to the residual; tests compare whole runs with the direct form.
 #pragma once
 
@@ -50,15 +56,25 @@ static std::optional<Examples> find_complement(const Config& config, const Examp
 class FullGrid : Part {
 public:
     // `transposed_w` is Wᵀ as the output layer keeps it.
-    FullGrid(const Config& config, Parameters& weights, Parameters& gradients, const Buffer& transposed_w)
-        : Part(config, weights, gradients), transposed_w_(transposed_w) {
+    FullGrid(const Config& config, Parameters& weights, Parameters& gradients, const Examples& training,
+             const Buffer& transposed_w)
+        : Part(config, weights, gradients),
+          transposed_w_(transposed_w),
+          count_(training.count()),
+          rows_(size_t((p_ + BLOCK_INPUTS - 1) / BLOCK_INPUTS * p_)) {
         for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config.width, width_);
         for (Buffer* matrix : {&squares_, &products_, &plain_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
-        for (Buffer* matrix : {&a_, &b_, &ga_, &gb_}) *matrix = Buffer(p_ * outputs_);
+        for (Buffer* matrix : {&a_, &b_, &ga_, &gb_, &c_, &d_}) *matrix = Buffer(p_ * outputs_);
         for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
+        for (size_t i = 0; i < training.m.size(); i++) {
+            const long m = training.m[i], n = training.n[i], label = training.label[i];
+            c_.data()[m * outputs_ + label] += 1;
+            d_.data()[n * outputs_ + label] += 1;
+            rows_[size_t(n / BLOCK_INPUTS * p_ + m)].push_back({int32_t(n * PANEL), int32_t(label * PANEL)});
+        }
     }
 
-    // The gradient of ½Σ‖f‖² over all pairs.
+    // The gradient of ½Σ‖f‖² over all pairs, less that of Σ_D f_y but for its last term.
     void add_all_pairs() {
         const long N = config_.width;
         float *u = weights_.u(), *v = weights_.v(), *w = weights_.w();
@@ -69,8 +85,8 @@ public:
         column_sums(v, column_v_);
         logits_of_squares(u, a_);
         logits_of_squares(v, b_);
-        grid_sums(u, column_v_, a_, b_, ga_);
-        grid_sums(v, column_u_, b_, a_, gb_);
+        grid_sums(u, column_v_, a_, b_, c_, ga_);
+        grid_sums(v, column_u_, b_, a_, d_, gb_);
         times_w(a_, aw_);
         times_w(b_, bw_);
         input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
@@ -81,19 +97,20 @@ public:
         multiply(p_, N, N, left_matrix(w), mixed_.right(), matrix_product(gradients_.w()), true);
     }
 
-    // The gradient of ½Σ_D‖f‖² is there: adds the second part, and makes it the gradient of the loss. Returns the loss.
-    double finish(const Examples& training) {
-        const double n = double(training.count());
-        const float *w = weights_.w(), *dw = gradients_.w();
-        // ½Σ‖f‖² is of degree two in W, and Σ f_y of degree one: their values are inner products of W with their
-        // gradients.
-        const double quadratic = inner_product(w, dw);
-        add_linear_part(training);
-        const double linear = inner_product(w, dw) - quadratic;
+    // The pairs that are not in D have been taken off: adds the last term, and makes it the gradient of the loss. Returns
+    // the loss.
+    double finish() {
+        const double n = double(count_);
+        // Σ_D‖f‖² and Σ_D f_y are the inner products of W with the gradients of ½Σ_D‖f‖² and of Σ_D f_y, which is of
+        // degree one in W.
+        const double before = inner_product(weights_.w(), gradients_.w());
+        add_cross_terms();
+        const double both = inner_product(weights_.w(), gradients_.w());  // Σ_D‖f‖² − Σ_D f_y
+        const double linear = counted(c_, a_) + counted(d_, b_) + before - both;
 
         const float factor = float(2 / (n * double(p_)));
         for (long i = 0; i < gradients_.values.size(); i++) gradients_.values.data()[i] *= factor;
-        return (quadratic + 2 * linear + n) / (n * double(p_));
+        return (both - linear + n) / (n * double(p_));
     }
 
 private:
@@ -148,16 +165,19 @@ private:
                  {out.data(), outputs_, PANEL}, false);
     }
 
-    // p·own + s(other) + 2 (X∘columns)Wᵀ
-    void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buffer& out) {
+    // p·own + s(other) + 2 (X∘columns)Wᵀ − counts
+    void grid_sums(const float* x, Buffer& columns, Buffer& own, Buffer& other, Buffer& counts, Buffer& out) {
         float *product = products_.data(), *column = columns.data();
         for_each_weight([&](long i, long k) { product[i] = 2 * x[i] * column[k]; });
         times_transposed_w(products_, out);
-        for (long q = 0; q < p_; q++) {
-            float total = 0;
-            for (long i = 0; i < p_; i++) total += other.data()[i * outputs_ + q];
-            for (long i = 0; i < p_; i++)
-                out.data()[i * outputs_ + q] += float(p_) * own.data()[i * outputs_ + q] + total;
+        std::vector<float> totals(static_cast<size_t>(outputs_));
+        float* total = totals.data();
+        for (long i = 0; i < p_; i++)
+            for (long q = 0; q < p_; q++) total[q] += other.data()[i * outputs_ + q];
+        for (long i = 0; i < p_; i++) {
+            const float *mine = own.data() + i * outputs_, *count = counts.data() + i * outputs_;
+            float* sums = out.data() + i * outputs_;
+            for (long q = 0; q < p_; q++) sums[q] += float(p_) * mine[q] + total[q] - count[q];
         }
     }
 
@@ -189,32 +209,37 @@ private:
         for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
     }
 
-    // −Σ_D f_y: each training row involves only its label's row of W. The rows are sorted by m: what belongs to m stays in
-    // registers.
-    void add_linear_part(const Examples& training) {
+    // −2 Σ_D Σ_k W_yk A_mk B_nk: what belongs to m stays in registers, and what belongs to a block of n in the first cache.
+    void add_cross_terms() {
         for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
             const float *u = weights_.u() + panel, *v = weights_.v() + panel, *w = weights_.w() + panel;
             float *du = gradients_.u() + panel, *dv = gradients_.v() + panel, *dw = gradients_.w() + panel;
-            const int32_t *ms = training.m.data(), *ns = training.n.data(), *labels = training.label.data();
-            for (long row = 0, count = training.count(); row < count;) {
-                const int32_t m = ms[row];
+            for (size_t i = 0; i < rows_.size(); i++) {
+                const long m = long(i) % p_ * PANEL;
                 Vector own[TILE_VECTORS], sums[TILE_VECTORS] = {};
-                for (int i = 0; i < TILE_VECTORS; i++) own[i] = load(u + m * PANEL + i * VECTOR_FLOATS);
-                for (; row < count && ms[row] == m; row++) {
-                    const float *other = v + ns[row] * PANEL, *output = w + labels[row] * PANEL;
-                    float *dother = dv + ns[row] * PANEL, *doutput = dw + labels[row] * PANEL;
+                for (int j = 0; j < TILE_VECTORS; j++) own[j] = -2 * load(u + m + j * VECTOR_FLOATS);
+                for (const Row row : rows_[i]) {
+                    const float *other = v + row.n, *output = w + row.label;
+                    float *dother = dv + row.n, *doutput = dw + row.label;
 #pragma GCC unroll 8
-                    for (int i = 0; i < TILE_VECTORS; i++) {
-                        const long at = i * VECTOR_FLOATS;
-                        const Vector z = own[i] + load(other + at), dz = -2 * z * load(output + at);
-                        sums[i] += dz;
-                        add(dother + at, dz);
-                        add(doutput + at, -z * z);
+                    for (int j = 0; j < TILE_VECTORS; j++) {
+                        const long at = j * VECTOR_FLOATS;
+                        const Vector b = load(other + at), out = load(output + at);
+                        sums[j] += b * out;
+                        add(dother + at, own[j] * out);
+                        add(doutput + at, own[j] * b);
                     }
                 }
-                for (int i = 0; i < TILE_VECTORS; i++) add(du + m * PANEL + i * VECTOR_FLOATS, sums[i]);
+                for (int j = 0; j < TILE_VECTORS; j++) add(du + m + j * VECTOR_FLOATS, -2 * sums[j]);
             }
         }
+    }
+
+    double counted(Buffer& counts, Buffer& logits) const {
+        double total = 0;
+        for (long i = 0; i < p_; i++)
+            for (long q = 0; q < p_; q++) total += counts.data()[i * outputs_ + q] * logits.data()[i * outputs_ + q];
+        return total;
     }
 
     double inner_product(const float* x, const float* y) const {
@@ -228,7 +253,15 @@ private:
         return total;
     }
 
+    struct Row {
+        int32_t n, label;  // as distances in a panel
+    };
+    static constexpr long BLOCK_INPUTS = 32;
+
     const Buffer& transposed_w_;
+    const long count_;                                         // of D
+    std::vector<std::vector<Row>> rows_;                       // of D, by the block of n, then by m
+    Buffer c_, d_;                                             // [p, outputs_]: how often a label occurs with an input
     Buffer a_, b_, ga_, gb_;                                   // [p, outputs_], plain rows
     Buffer aw_, bw_;                                           // a W and b W: as large as U
     Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]

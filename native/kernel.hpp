@@ -39,7 +39,8 @@ public:
           output_layer_(config_, weights_.w(), gradients_.w(), group_),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
-        if (complement_) full_grid_.emplace(config_, weights_, gradients_, output_layer_.transposed_w());
+        if (complement_)
+            full_grid_.emplace(config_, weights_, gradients_, batches_.training(), output_layer_.transposed_w());
         if (config.norm == Norm::none) return;
         const NormArrays norm{weights_.scale(), weights_.shift(), gradients_.scale(), gradients_.shift()};
         if (config.norm == Norm::layer) layer_norm_.emplace(config.width, norm);
@@ -134,7 +135,7 @@ private:
             });
             backpropagate(*complement_, start, rows, first_layer_.hidden(), 0);
         }
-        return full_grid_->finish(batches_.training());
+        return full_grid_->finish();
     }
 
     // `visit(block, some)` for each block of a group of rows: its first row in the group, and how many it has.
