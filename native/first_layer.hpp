@@ -19,8 +19,11 @@ public:
         draw_mask(mask_, places, start, first, count, step, 0);
     }
     void forward(const Examples& pairs, long start, long first, long count, bool training) {
+        forward(pairs, start, first, count, training, {0, width_});
+    }
+    void forward(const Examples& pairs, long start, long first, long count, bool training, Neurons neurons) {
         const int32_t *m = pairs.m.data() + start, *n = pairs.n.data() + start;
-        specialise(training, [&](auto relu, auto masked) { forward_rows<relu, masked>(m, n, first, count); });
+        specialise(training, [&](auto relu, auto masked) { forward_rows<relu, masked>(m, n, first, count, neurons); });
     }
 
     // dU[m] and dV[n] += `upstream` through φ and the dropout mask, for the panel of neuron k.
@@ -32,8 +35,8 @@ public:
 private:
     // Stores through vector types may alias anything, so what a loop needs of the object is in local variables.
     template <bool RELU, bool MASKED>
-    void forward_rows(const int32_t* m, const int32_t* n, long first, long count) {
-        for (long k = 0; k < width_; k += PANEL) {
+    void forward_rows(const int32_t* m, const int32_t* n, long first, long count, Neurons neurons) {
+        for (long k = neurons.first; k < neurons.end; k += PANEL) {
             const long width = width_, panel = k / PANEL * matrix_panel_;
             const float *u = weights_.u() + panel, *v = weights_.v() + panel, *mask = mask_row<MASKED>(first, k);
             float* h = hidden_.at(first, k);

@@ -26,6 +26,8 @@
 
 namespace grokscope::LEVEL {
 
+// Of a wider network a block's hidden layer does not stay in the second cache, so a step goes through slices of it.
+constexpr long SLICE = 480 / PANEL * PANEL, SLICED_WIDTH = 4 * SLICE;  // neurons
 constexpr long GROUP_BLOCKS = 4;  // of a group, where nothing lies between the first hidden layer and the output
 
 class LevelTrainer final : public MlpTrainer {
@@ -36,7 +38,7 @@ public:
           group_(config.norm == Norm::none && config.depth == 2 ? GROUP_BLOCKS * BLOCK_ROWS : BLOCK_ROWS),
           first_layer_(config_, weights_, gradients_, kept_rows()),
           deep_layers_(config_, weights_, gradients_),
-          output_layer_(config_, weights_.w(), gradients_.w(), group_),
+          output_layer_(config_, weights_.w(), gradients_.w(), sliced() ? std::max(batches_.size(), group_) : group_),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
         if (complement_)
@@ -95,7 +97,8 @@ private:
     double compute_gradient() {
         gradients_.values.clear();
         transpose_weights();
-        return full_grid_ ? full_grid_gradient() : batch_gradient(batches_.at(step));
+        if (full_grid_) return full_grid_gradient();
+        return sliced() ? sliced_gradient(batches_.at(step)) : batch_gradient(batches_.at(step));
     }
 
     double batch_gradient(const Batch& batch) {
@@ -121,6 +124,42 @@ private:
             scatter_all(batch.pairs, 0, count);
         }
         return loss / double(count);
+    }
+
+    // Dropout would have to draw its masks twice.
+    bool sliced() const {
+        return config_.depth == 2 && config_.norm == Norm::none && config_.batch_size == 0 &&
+               config_.dropout_threshold == 0 && config_.width > SLICED_WIDTH;
+    }
+
+    // As batch_gradient, slice by slice: first the logits of all rows, then the gradients. The hidden layer is computed
+    // twice, which is cheaper than to fetch it.
+    double sliced_gradient(const Batch& batch) {
+        const Examples& pairs = batch.pairs;
+        const long count = pairs.count();
+        for_each_slice([&](Neurons slice) {
+            for_each_block(count, [&](long block, long some) {
+                first_layer_.forward(pairs, block, 0, some, true, slice);
+                output_layer_.forward(some, first_layer_.hidden().grid(), block, slice);
+            });
+        });
+        double loss = 0;
+        for (long i = 0; i < count; i++) loss += output_layer_.residual(i, pairs.label[size_t(i)], count);
+        for_each_slice([&](Neurons slice) {
+            for (long start = 0; start < count; start += group_) {
+                const long rows = std::min(group_, count - start);
+                for_each_block(rows, [&](long block, long some) {
+                    first_layer_.forward(pairs, start + block, block, some, true, slice);
+                });
+                backpropagate_panels(pairs, start, rows, first_layer_.hidden(), slice, start);
+            }
+        });
+        return loss / double(count);
+    }
+
+    template <typename Visit>
+    void for_each_slice(Visit visit) const {
+        for (long k = 0; k < weights_.width; k += SLICE) visit(Neurons{k, std::min(k + SLICE, weights_.width)});
     }
 
     // All pairs, less those that are not in the training set.
@@ -163,29 +202,41 @@ private:
 
     // From the residuals of a group to its gradients; BatchNorm's way to U and V needs those of all groups first.
     void backpropagate(const Examples& pairs, long start, long rows, Rows& inputs, long first) {
-        // Without a norm, dY goes on to what lies before panel by panel and is not kept. A norm needs all of it, in rows
-        // `first` … of upstream_, and works on whole panels, so their padding must be written too: zeros.
+        // A norm needs all of dY, in rows `first` … of upstream_, and works on whole panels, so their padding must be
+        // written too: zeros.
         const bool keep = config_.norm != Norm::none;
-        const auto scatter = [&](long block, long some, long k) {
-            first_layer_.backward(pairs, start + block, block, some, k, upstream_.at(0, 0));
-        };
+        if (!keep && deep_layers_.empty())
+            return backpropagate_panels(pairs, start, rows, inputs, {0, weights_.width}, 0);
         for (long k = 0; k < weights_.width; k += PANEL) {
             const long columns = keep ? PANEL : std::min(PANEL, config_.width - k);
             for_each_block(rows, [&](long block, long some) {
                 output_layer_.backward(some, inputs.grid(block), k, upstream_.at(first, keep ? k : 0), columns, block);
-                if (keep) return;
-                if (deep_layers_.empty())
-                    scatter(block, some, k);
-                else
-                    deep_layers_.take(upstream_, some, k);
+                if (!keep) deep_layers_.take(upstream_, some, k);
             });
         }
-        deep_layers_.backward(first_layer_.hidden(), upstream_, rows, [&](long k) { scatter(0, rows, k); });
+        deep_layers_.backward(first_layer_.hidden(), upstream_, rows, [&](long k) { scatter(pairs, start, 0, rows, k); });
         if (layer_norm_) {
             layer_norm_->backward(first_layer_.hidden(), upstream_, rows);
             scatter_all(pairs, start, rows);
         }
         if (batch_norm_) batch_norm_->add_gradients(first_layer_.hidden(), upstream_, rows, first);
+    }
+
+    // With nothing between the first hidden layer and the output, dY goes on panel by panel and is not kept. The residuals
+    // are in rows `residuals` … of the output layer.
+    void backpropagate_panels(const Examples& pairs, long start, long rows, Rows& inputs, Neurons neurons,
+                              long residuals) {
+        for (long k = neurons.first; k < neurons.end; k += PANEL)
+            for_each_block(rows, [&](long block, long some) {
+                output_layer_.backward(some, inputs.grid(block), k, upstream_.at(0, 0),
+                                       std::min(PANEL, config_.width - k), residuals + block);
+                scatter(pairs, start, block, some, k);
+            });
+    }
+
+    // What upstream_ has for the panel of neuron k goes to rows `block` … of the first hidden layer, and on to U and V.
+    void scatter(const Examples& pairs, long start, long block, long some, long k) {
+        first_layer_.backward(pairs, start + block, block, some, k, upstream_.at(0, 0));
     }
 
     void scatter_all(const Examples& pairs, long start, long count) {

@@ -31,15 +31,19 @@ public:
     }
 
     // The logits of rows first … from the rows of `inputs`.
-    void forward(long rows, Grid inputs, long first = 0) {
+    void forward(long rows, Grid inputs, long first = 0) { forward(rows, inputs, first, {0, width_}); }
+    // What some neurons contribute; those before them have contributed.
+    void forward(long rows, Grid inputs, long first, Neurons neurons) {
         // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
         const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
-        multiply(rows, columns, config_.width, inputs.left(), {transposed_w_.data(), PANEL, width_ * PANEL},
-                 {logits(first), outputs_, PANEL}, false);
+        const long depth = std::min(neurons.end, config_.width) - neurons.first;
+        multiply(rows, columns, depth, inputs.left(neurons.first),
+                 {transposed_w_.data() + neurons.first * PANEL, PANEL, width_ * PANEL},
+                 {logits(first), outputs_, PANEL}, neurons.first > 0);
         for (long q = columns; q < p_; q++) {
             long row = 0;
-            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q, logits(first + row) + q);
-            for (; row < rows; row++) logit_column<1>(inputs, row, q, logits(first + row) + q);
+            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q, neurons, logits(first + row) + q);
+            for (; row < rows; row++) logit_column<1>(inputs, row, q, neurons, logits(first + row) + q);
         }
     }
 
@@ -80,9 +84,9 @@ private:
     float* logits(long row) { return logits_.data() + row * outputs_; }
 
     template <int COUNT>
-    void logit_column(Grid inputs, long row, long q, float* out) {
+    void logit_column(Grid inputs, long row, long q, Neurons neurons, float* out) {
         Vector sums[COUNT] = {};
-        for (long k = 0; k < width_; k += PANEL) {
+        for (long k = neurons.first; k < neurons.end; k += PANEL) {
             const float *w = weights_ + k / PANEL * matrix_panel_ + q * PANEL, *y = inputs.at(row, k);
 #pragma GCC unroll 8
             for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
@@ -90,7 +94,8 @@ private:
                 for (int i = 0; i < COUNT; i++) sums[i] += load(w + at) * load(y + i * inputs.row + at);
         }
         const float factor = float(1 / config_.logit_divisor);
-        for (int i = 0; i < COUNT; i++) out[i * outputs_] = factor * sum(sums[i]);
+        for (int i = 0; i < COUNT; i++)
+            out[i * outputs_] = (neurons.first > 0 ? out[i * outputs_] : 0) + factor * sum(sums[i]);
     }
 
     // The loss of a row of logits. With cross-entropy, `powers` is left with exp(f − max f), and `total` with their sum.

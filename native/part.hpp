@@ -8,6 +8,11 @@ namespace grokscope::LEVEL {
 
 constexpr long BLOCK_ROWS = 144;  // a step goes through its rows in blocks of so many
 
+// Neurons first … end, in whole panels.
+struct Neurons {
+    long first, end;
+};
+
 // Some rows of a matrix, in panels or plain: the number at (i, k) lies at data + i·row + (k / PANEL)·panel + k % PANEL.
 struct Grid {
     float* data;
@@ -15,7 +20,7 @@ struct Grid {
 
     float* at(long i, long k) const { return data + i * row + k / PANEL * panel; }  // k: a panel's first column
     Grid from(long first) const { return {data + first * row, row, panel}; }
-    Left left() const { return {data, row, 1, panel}; }
+    Left left(long k = 0) const { return {at(0, k), row, 1, panel}; }
     Right right(long k = 0) const { return {at(0, k), row, panel}; }
     Product product(long k = 0) const { return {at(0, k), row, panel}; }
     // A panel's columns as rows.

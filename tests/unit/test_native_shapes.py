@@ -124,6 +124,40 @@ def test_training_at_any_shape_stays_in_bounds(
     assert np.isfinite(losses).all()
 
 
+@given(
+    p=st.integers(2, 40),
+    width=st.integers(1_900, 3_000),
+    count=st.integers(1, 1_300),
+    seed=st.integers(0, 2**32 - 1),
+    level=st.sampled_from(LEVELS),
+    loss=st.sampled_from(["mse", "cross-entropy"]),
+    activation=st.sampled_from(["quadratic", "relu"]),
+)
+@settings(max_examples=40)
+def test_slices_of_a_wide_network_add_up(
+    p: int, width: int, count: int, seed: int, level: str, loss: str, activation: str
+) -> None:
+    """Full batches go through slices of neurons, mini-batches do not: a mini-batch of all rows has the same gradient."""
+    generator = np.random.default_rng(seed)
+    pairs, labels = generator.integers(0, p, (count, 2)), generator.integers(0, p, count)
+    given = random_weights(generator, p, width, depth=2, scale=0.1)
+    found = []
+    for batch in (0, count):
+        trainer = make(
+            p, width, pairs, labels, level=level, form="direct", loss=loss, activation=activation, batch_size=batch
+        )
+        for name, array in given.items():
+            trainer.set("weights", name, array)
+        found.append((trainer.gradient(), {name: trainer.get("gradient", name) for name in given}))
+        predictions, losses = trainer.evaluate(pairs, labels)
+        np.testing.assert_allclose(losses.mean(), found[-1][0], rtol=1e-5)
+        assert len(predictions) == count
+    (loss_of_slices, slices), (expected_loss, expected) = found
+    np.testing.assert_allclose(loss_of_slices, expected_loss, rtol=1e-6)
+    for name, array in expected.items():
+        np.testing.assert_allclose(slices[name], array, atol=1e-5 * abs(array).max())
+
+
 def make(p: int, width: int, pairs: npt.NDArray[np.int64], labels: npt.NDArray[np.int64], **changed: Any) -> Any:
     assert kernel is not None
     fields: dict[str, Any] = {
