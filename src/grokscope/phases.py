@@ -74,13 +74,13 @@ def describe_network(phase: Phase, test_accuracy: float, memorised: float, recov
     return f"{found}{few if phase is Phase.COEXISTENCE else ''}."
 
 
-_COLORS = {  # apart in lightness as well as in hue
-    Phase.COEXISTENCE: "#f4d35e",
-    Phase.PARTIAL_INVERSION: "#8fc97a",
-    Phase.FULL_INVERSION: "#2a8c6b",
-    Phase.MEMORIZATION: "#3f5fa8",
-    Phase.FORGETTING: "#b0413e",
-    Phase.CONFUSION: "#9a9a9a",
+_COLORS = {  # told apart by the colour-blind too, as a test computes
+    Phase.COEXISTENCE: "#e8b92e",
+    Phase.PARTIAL_INVERSION: "#a8ea9e",
+    Phase.FULL_INVERSION: "#0f6f5c",
+    Phase.MEMORIZATION: "#5a4fa2",
+    Phase.FORGETTING: "#a83a1c",
+    Phase.CONFUSION: "#c4c4c4",
 }
 _DESCRIPTIONS = {
     Phase.COEXISTENCE: "The network has found the rule and, beside it, memorises the corrupted labels.",

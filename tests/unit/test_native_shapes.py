@@ -137,7 +137,7 @@ def test_training_at_any_shape_stays_in_bounds(
 def test_slices_of_a_wide_network_add_up(
     p: int, width: int, count: int, seed: int, level: str, loss: str, activation: str
 ) -> None:
-    """Full batches go through slices of neurons, mini-batches do not: a mini-batch of all rows has the same gradient."""
+    """Full batches go through slices of neurons, mini-batches do not; one of all rows has the same gradient."""
     generator = np.random.default_rng(seed)
     pairs, labels = generator.integers(0, p, (count, 2)), generator.integers(0, p, count)
     given = random_weights(generator, p, width, depth=2, scale=0.1)
