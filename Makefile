@@ -23,8 +23,9 @@ help:
 demo: .venv/installed
 	$(BIN)/grokscope demo
 
+# Hundreds of tests start the program. Without cached bytecode every start would compile it again.
 test: lint types browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 # The explorer's tests drive a real browser. Where it is missing and may be installed, that is done; otherwise they skip.
 .PHONY: browser
@@ -34,7 +35,7 @@ browser:
 	  echo "There is no chromium: the tests of the explorer in a browser are skipped."
 
 verify: .venv/installed-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q -m verify
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal -q -m verify
 
 # The kernel with every access and operation watched; a copy of its own, so that the installed one stays fast.
 sanitize: .venv/installed-dev
