@@ -93,6 +93,18 @@ def test_what_seeds_disagree_about_is_not_taken_for_known(tmp_path: Path) -> Non
     assert read_outcomes(tmp_path)[cells[1].run_id].train_accuracy is None  # the table has only the mean
 
 
+def test_accuracies_are_taken_from_the_table_that_has_them(tmp_path: Path) -> None:
+    """Two seeds share a cell of the one table; the other, which comes later, has one of them alone."""
+    several = Plan("cells", axes=(ALPHAS, Axis.over("training.seed", (0, 1))))
+    written(several, cells_of(several, ["confusion"] * 6), tmp_path).rename(tmp_path / "a.csv")
+    single = Plan("cells", axes=(ALPHAS,))
+    cells = cells_of(single, ["confusion"] * 3)
+    written(single, cells, tmp_path).rename(tmp_path / "b.csv")
+    recorded = read_outcomes(tmp_path)
+    assert len(recorded) == 6
+    assert [recorded[cell.run_id].test_accuracy for cell in cells] == [cell.test_accuracy for cell in cells]
+
+
 def test_tables_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     plan = Plan("cells", axes=(ALPHAS,))
     for name in ("confusion", "coexistence"):

@@ -71,6 +71,8 @@ def read_outcomes(tables: Path, *, others: bool = False) -> dict[str, CellOutcom
                 outcome = CellOutcome(0, run_id, cell.outcome, *accuracies)
                 if found.setdefault(run_id, outcome).outcome != outcome.outcome:
                     raise GrokscopeError(f"the tables in {tables} contradict each other about run {run_id}")
+                if alone:  # a cell of several seeds does not say which of them had which accuracies
+                    found[run_id] = outcome
     return found
 
 
