@@ -256,7 +256,7 @@ private:
     struct Row {
         int32_t n, label;  // as distances in a panel
     };
-    static constexpr long BLOCK_INPUTS = 32;
+    static constexpr long BLOCK_INPUTS = 32;  // whose rows of a panel, of V and of its gradient, are 6 KB
 
     const Buffer& transposed_w_;
     const long count_;                                         // of D

@@ -18,7 +18,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yields another name beside `path`: the file written there takes its place at the end, or goes with an error."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = _name_beside(path)
     try:
         yield temporary
         with temporary.open("r+b") as file:
@@ -35,7 +35,7 @@ def write_new(path: Path, content: bytes) -> None:
 
     It needs a file system with hard links. On others nothing is written, and no error is raised.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = _name_beside(path)
     try:
         with temporary.open("xb") as file:
             file.write(content)
@@ -100,6 +100,11 @@ def remove_inside(root: Path, path: Path) -> None:
 def is_inside(root: Path, path: Path) -> bool:
     """Whether the directory of a file lies below `root`, links resolved."""
     return path.parent.resolve().is_relative_to(root.resolve()) and ".." not in path.parts
+
+
+def _name_beside(path: Path) -> Path:
+    """A name that no other process uses. A stray file of that name does no harm."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
 
 
 def _sync_directory(directory: Path) -> None:
