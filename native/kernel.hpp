@@ -38,7 +38,8 @@ public:
           group_(config.norm == Norm::none && config.depth == 2 ? GROUP_BLOCKS * BLOCK_ROWS : BLOCK_ROWS),
           first_layer_(config_, weights_, gradients_, kept_rows()),
           deep_layers_(config_, weights_, gradients_),
-          output_layer_(config_, weights_.w(), gradients_.w(), sliced() ? std::max(batches_.size(), group_) : group_),
+          output_layer_(config_, weights_.w(), gradients_.w(), config.width,
+                        sliced() ? std::max(batches_.size(), group_) : group_),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
         if (complement_)

@@ -23,7 +23,7 @@ public:
           width_(whole_panels(config.width)),
           batches_(config_, training),
           block_(config.norm == Norm::batch ? std::max(batches_.size(), BLOCK_ROWS) : BLOCK_ROWS),
-          output_layer_(config_, weights_.data() + places_.w.offset, gradients_.data() + places_.w.offset),
+          output_layer_(config_, weights_.data() + places_.w.offset, gradients_.data() + places_.w.offset, config.width),
           few_rows_(batches_.size() <= BLOCK_ROWS && 4 * batches_.size() <= config.width),
           upstream_(block_, width_),
           next_(config.depth > 2 ? block_ : 0, width_) {

@@ -44,9 +44,9 @@ public:
     // Before a step: Wᵀ in panels of outputs is what the way forward reads.
     void transpose_weights() { transpose_panels(weights_, outputs_, inputs_, transposed_.product()); }
 
-    // y [R, outputs] = x · Wᵀ
-    void forward(long rows, Grid x, Grid y) {
-        multiply(rows, outputs_, inputs_, x.left(), transposed_.right(), y.product(), false);
+    // y [R, outputs] (+)= x · Wᵀ
+    void forward(long rows, Grid x, Grid y, bool accumulate = false) {
+        multiply(rows, outputs_, inputs_, x.left(), transposed_.right(), y.product(), accumulate);
     }
     // The panel of output k only.
     void forward_panel(long rows, Grid x, long k, Grid y) {

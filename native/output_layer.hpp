@@ -10,13 +10,14 @@ namespace grokscope::LEVEL {
 class OutputLayer {
 public:
     // It has room for the logits of so many rows.
-    OutputLayer(const Config& config, const float* weights, float* gradients, long rows = BLOCK_ROWS)
+    OutputLayer(const Config& config, const float* weights, float* gradients, long neurons, long rows = BLOCK_ROWS)
         : config_(config),
+          neurons_(neurons),
           weights_(weights),
           gradients_(gradients),
           p_(config.modulus),
           outputs_(whole_panels(p_)),
-          width_(whole_panels(config.width)),
+          width_(whole_panels(neurons)),
           matrix_panel_(panel_rows(p_) * PANEL),
           logits_(rows * outputs_),
           transposed_w_(width_ * outputs_) {}
@@ -26,7 +27,7 @@ public:
     // Wᵀ / divisor in panels of labels, which is what the product of the way forward reads.
     const Buffer& transposed_w() const { return transposed_w_; }
     void transpose_weights() {
-        transpose_panels(weights_, p_, config_.width, {transposed_w_.data(), PANEL, width_ * PANEL},
+        transpose_panels(weights_, p_, neurons_, {transposed_w_.data(), PANEL, width_ * PANEL},
                          float(1 / config_.logit_divisor));
     }
 
@@ -36,7 +37,7 @@ public:
     void forward(long rows, Grid inputs, long first, Neurons neurons) {
         // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
         const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
-        const long depth = std::min(neurons.end, config_.width) - neurons.first;
+        const long depth = std::min(neurons.end, neurons_) - neurons.first;
         multiply(rows, columns, depth, inputs.left(neurons.first),
                  {transposed_w_.data() + neurons.first * PANEL, PANEL, width_ * PANEL},
                  {logits(first), outputs_, PANEL}, neurons.first > 0);
@@ -46,6 +47,9 @@ public:
             for (; row < rows; row++) logit_column<1>(inputs, row, q, neurons, logits(first + row) + q);
         }
     }
+
+    // The logits of all rows, and later what they have become.
+    Grid rows() { return {logits_.data(), outputs_, PANEL}; }
 
     // The predicted label of a row, and its loss. Its logits are used up.
     std::pair<long, double> evaluate(long row, long label) {
@@ -74,7 +78,7 @@ public:
     // first `columns` of `upstream`.
     void backward(long rows, Grid inputs, long k, float* upstream, long columns, long first = 0) {
         const long panel = k / PANEL * matrix_panel_;
-        multiply(p_, std::min(PANEL, config_.width - k), rows, {logits(first), 1, outputs_, PANEL * outputs_},
+        multiply(p_, std::min(PANEL, neurons_ - k), rows, {logits(first), 1, outputs_, PANEL * outputs_},
                  inputs.right(k), {gradients_ + panel, PANEL, 0}, true);
         multiply(rows, columns, p_, {logits(first), outputs_, 1, PANEL}, {weights_ + panel, PANEL, 0},
                  {upstream, PANEL, 0}, false);
@@ -127,6 +131,7 @@ private:
     }
 
     const Config& config_;
+    const long neurons_;  // that it reads
     const float* weights_;
     float* gradients_;
     const long p_, outputs_, width_, matrix_panel_;  // as parts have them

@@ -11,6 +11,9 @@
 // few hundred rows go through O and A, instead of thousands of pairs. A pair costs 2·heads multiply-adds for each
 // number instead of d. The gradients of the tables add up over pairs, and go through A and O at the end of the step.
 // Dropout after O, and a norm before A, would come between; with them there are no tables.
+//
+// With one layer, only the unembedding E reads the stream after attention, beside the MLP. Then E x and E O v are tables too,
+// and no pair has a stream: joined_output.hpp has what the MLP adds to the logits.
 #pragma once
 
 #include "attention.hpp"
@@ -20,6 +23,11 @@ namespace grokscope::LEVEL {
 // Of both positions: where the gradient of what a layer reads is put, or where it is read.
 struct Streams {
     Grid of[2];
+};
+
+// A panel of the tables of both positions, or of their gradients.
+struct Panels {
+    float* of[2];
 };
 
 // A table of each position with `heads` rows for each token.
@@ -33,6 +41,7 @@ struct HeadTables {
     void clear() {
         for (Rows& table : of) table.values.clear();
     }
+    Panels panels(long k) { return {{of[0].at(0, k), of[1].at(0, k)}}; }
 };
 
 class TokenTables {
@@ -47,8 +56,9 @@ public:
         return 3 * tokens * d * (heads * (d + hidden) + hidden) + 14 * rows * heads * (d + hidden) < direct;
     }
 
-    // Of layer 0, whose positions `first` … go on. `rows` of a block, of all positions.
-    TokenTables(const Config& config, Linear& output, Linear& mlp_in, int first, long rows)
+    // Of layer 0, whose positions `first` … go on. `rows` of a block, of all positions. `unembedding` is that of a network
+    // with one layer.
+    TokenTables(const Config& config, Linear& output, Linear& mlp_in, Linear* unembedding, int first, long rows)
         : tokens_(config.modulus),
           heads_(config.heads),
           first_(first),
@@ -57,6 +67,8 @@ public:
           size_(config.width / config.heads),
           output_(output),
           mlp_in_(mlp_in),
+          unembedding_(unembedding),
+          logit_factor_(float(1 / config.logit_divisor)),
           values_(tokens_ * heads_, config.width),
           middle_(tokens_ * heads_, config.width),
           dmiddle_(tokens_ * heads_, config.width),
@@ -65,6 +77,9 @@ public:
           dots_(rows * heads_ * VECTOR_FLOATS) {
         for (int s = first; s < 2; s++)
             own_[s] = Rows(tokens_, hidden_width_), down_[s] = Rows(tokens_, hidden_width_);
+        if (!unembedding) return;
+        logits_ = HeadTables(tokens_ * heads_, tokens_), dlogits_ = HeadTables(tokens_ * heads_, tokens_);
+        own_logits_ = Rows(tokens_, whole_panels(tokens_)), down_logits_ = Rows(tokens_, whole_panels(tokens_));
     }
     TokenTables(const TokenTables&) = delete;
     TokenTables& operator=(const TokenTables&) = delete;
@@ -75,43 +90,51 @@ public:
             for (long token = 0; token < tokens_; token++) copy_heads(projections.value[s].at(token), token, s);
             output_.forward(tokens_ * heads_, values_.of[s].grid(), middle_.of[s].grid());
             mlp_in_.forward(tokens_ * heads_, middle_.of[s].grid(), hidden_.of[s].grid());
+            if (unembedding_) unembedding_->forward(tokens_ * heads_, middle_.of[s].grid(), logits_.of[s].grid());
         }
         for (int s = first_; s < 2; s++) mlp_in_.forward(tokens_, x.of[s], own_[s].grid());
+        if (unembedding_) unembedding_->forward(tokens_, x.of[1], own_logits_.grid());
     }
 
     void clear_gradients() {
         dmiddle_.clear(), dhidden_.clear();
         for (int s = first_; s < 2; s++) down_[s].values.clear();
+        if (unembedding_) dlogits_.clear(), down_logits_.values.clear();
     }
 
     // The stream after attention, of `count` pairs at position s with this attention to the first.
     void middle(Streams x, PairRows rows, long count, int s, const float* to_first, Grid out) {
         for (long k = 0; k < width_; k += PANEL)
-            mix(x.of[s].at(0, k), {middle_.of[0].at(0, k), middle_.of[1].at(0, k)}, rows, count, s, to_first,
-                out.at(0, k));
+            mix<false>(x.of[s].at(0, k), middle_.panels(k), rows, count, s, to_first, out, k);
+    }
+    // With one layer, what it adds to the logits.
+    void add_logits(PairRows rows, long count, const float* to_first, Grid out) {
+        for (long k = 0; k < tokens_; k += PANEL)
+            mix<true>(own_logits_.at(0, k), logits_.panels(k), rows, count, 1, to_first, out, k);
     }
 
     // What the MLP's hidden layer takes: the panel of neuron k.
     void hidden_panel(PairRows rows, long count, int s, const float* to_first, long k, Grid out) {
-        mix(own_[s].at(0, k), {hidden_.of[0].at(0, k), hidden_.of[1].at(0, k)}, rows, count, s, to_first, out.at(0, k));
+        mix<false>(own_[s].at(0, k), hidden_.panels(k), rows, count, s, to_first, out, k);
     }
 
-    // The way back: first this, then all panels, then `attention_gradient`. `base` is the place of the first pair's row
-    // among the rows of a block.
+    // The way back: first one of these, then all panels, then `attention_gradient`. `base` is the place of the first pair's
+    // row among the rows of a block.
     void middle_backward(PairRows rows, long count, const float* to_first, Grid d, long base) {
-        std::fill_n(dots(base), count * heads_ * VECTOR_FLOATS, 0.0f);
+        clear_dots(count, base);
         for (long k = 0; k < width_; k += PANEL)
-            mix_backward({middle_.of[0].at(0, k), middle_.of[1].at(0, k)},
-                         {dmiddle_.of[0].at(0, k), dmiddle_.of[1].at(0, k)}, rows, count, to_first, d.at(0, k),
-                         dots(base));
+            mix_backward(middle_.panels(k), dmiddle_.panels(k), rows, count, to_first, d, k, dots(base));
+    }
+    void logits_backward(PairRows rows, long count, const float* to_first, Grid d) {
+        clear_dots(count, 0);
+        for (long k = 0; k < tokens_; k += PANEL) {
+            add_to_own(down_logits_, rows.of[1], count, d, k);
+            mix_backward(logits_.panels(k), dlogits_.panels(k), rows, count, to_first, d, k, dots(0));
+        }
     }
     void hidden_panel_backward(PairRows rows, long count, int s, const float* to_first, long k, Grid d, long base) {
-        const float* from = d.at(0, k);
-        for (long i = 0; i < count; i++)
-            for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
-                add(down_[s].at(rows.of[s][i], k) + at, load(from + i * PANEL + at));
-        mix_backward({hidden_.of[0].at(0, k), hidden_.of[1].at(0, k)},
-                     {dhidden_.of[0].at(0, k), dhidden_.of[1].at(0, k)}, rows, count, to_first, from, dots(base));
+        add_to_own(down_[s], rows.of[s], count, d, k);
+        mix_backward(hidden_.panels(k), dhidden_.panels(k), rows, count, to_first, d, k, dots(base));
     }
 
     // The gradient of the attention to the first position [count, heads].
@@ -125,9 +148,17 @@ public:
             mlp_in_.add_gradient(tokens_, down_[s].grid(), x.of[s]);
             mlp_in_.backward(tokens_, down_[s].grid(), dx.of[s], true);
         }
+        if (unembedding_) {
+            unembedding_->add_gradient(tokens_, down_logits_.grid(), x.of[1]);
+            unembedding_->backward(tokens_, down_logits_.grid(), dx.of[1], true);
+        }
         for (int s : {0, 1}) {
             const long rows = tokens_ * heads_;
             const Grid dmiddle = dmiddle_.of[s].grid(), values = values_.of[s].grid();
+            if (unembedding_) {
+                unembedding_->add_gradient(rows, dlogits_.of[s].grid(), middle_.of[s].grid());
+                unembedding_->backward(rows, dlogits_.of[s].grid(), dmiddle, false);
+            }
             mlp_in_.add_gradient(rows, dhidden_.of[s].grid(), middle_.of[s].grid());
             mlp_in_.backward(rows, dhidden_.of[s].grid(), dmiddle, true);
             output_.add_gradient(rows, dmiddle, values);
@@ -142,6 +173,14 @@ public:
 
 private:
     float* dots(long base) { return dots_.data() + base * heads_ * VECTOR_FLOATS; }
+    void clear_dots(long count, long base) { std::fill_n(dots(base), count * heads_ * VECTOR_FLOATS, 0.0f); }
+
+    // Adds the panel of column k of d to the rows of the pairs' own tokens.
+    static void add_to_own(Rows& own, const int32_t* tokens, long count, Grid d, long k) {
+        for (long i = 0; i < count; i++)
+            for (long at = 0; at < PANEL; at += VECTOR_FLOATS)
+                add(own.at(tokens[i], k) + at, load(d.at(i, k) + at));
+    }
 
     // `visit(j, number)` for the dimensions j of a token's value, each in the row of its head.
     template <typename Visit>
@@ -157,15 +196,13 @@ private:
         for_each_number(token, s, [&](long j, float& to) { to = value[j]; });
     }
 
-    // A panel of both tables, or of their gradients.
-    struct Panels {
-        float* of[2];
-    };
-
-    // out = own + Σ_h a T₀ₕ[m] + (1 − a) T₁ₕ[n]
-    void mix(const float* own, Panels tables, PairRows rows, long count, int s, const float* to_first, float* out) const {
+    // The panel of column k of out = own + Σ_h a T₀ₕ[m] + (1 − a) T₁ₕ[n]; of logits, out += that / divisor.
+    template <bool LOGITS>
+    void mix(const float* own, Panels tables, PairRows rows, long count, int s, const float* to_first, Grid to,
+             long k) const {
         const long heads = heads_;
-        for (long i = 0; i < count; i++, out += PANEL, to_first += heads) {
+        float* out = to.at(0, k);
+        for (long i = 0; i < count; i++, out += to.row, to_first += heads) {
             const float *from = own + rows.of[s][i] * PANEL, *t0 = tables.of[0] + rows.of[0][i] * heads * PANEL,
                         *t1 = tables.of[1] + rows.of[1][i] * heads * PANEL;
             Vector sums[TILE_VECTORS];
@@ -180,15 +217,19 @@ private:
                 }
             }
 #pragma GCC unroll 8
-            for (int j = 0; j < TILE_VECTORS; j++) store(out + j * VECTOR_FLOATS, sums[j]);
+            for (int j = 0; j < TILE_VECTORS; j++) {
+                if constexpr (LOGITS) sums[j] = logit_factor_ * sums[j] + load(out + j * VECTOR_FLOATS);
+                store(out + j * VECTOR_FLOATS, sums[j]);
+            }
         }
     }
 
     // Adds to the gradients of the tables, and to the inner products of d with T₀ₕ[m] − T₁ₕ[n], in lanes: what a gets.
-    void mix_backward(Panels tables, Panels gradients, PairRows rows, long count, const float* to_first, const float* d,
+    void mix_backward(Panels tables, Panels gradients, PairRows rows, long count, const float* to_first, Grid of, long k,
                       float* dots) const {
         const long heads = heads_;
-        for (long i = 0; i < count; i++, d += PANEL, to_first += heads) {
+        const float* d = of.at(0, k);
+        for (long i = 0; i < count; i++, d += of.row, to_first += heads) {
             const long first = rows.of[0][i] * heads * PANEL, second = rows.of[1][i] * heads * PANEL;
             const float *t0 = tables.of[0] + first, *t1 = tables.of[1] + second;
             float *d0 = gradients.of[0] + first, *d1 = gradients.of[1] + second;
@@ -213,12 +254,15 @@ private:
     const long tokens_, heads_;
     const int first_;  // position that goes on
     const long width_, hidden_width_, size_;
-    Linear &output_, &mlp_in_;
-    HeadTables values_;            // each cut to its head
-    HeadTables middle_, dmiddle_;  // O v
-    HeadTables hidden_, dhidden_;  // A O v
-    Rows own_[2], down_[2];        // A x, and its gradient
-    Buffer dots_;                  // [R, heads, VECTOR_FLOATS]
+    Linear &output_, &mlp_in_, *unembedding_;
+    const float logit_factor_;
+    HeadTables values_;              // each cut to its head
+    HeadTables middle_, dmiddle_;    // O v
+    HeadTables hidden_, dhidden_;    // A O v
+    Rows own_[2], down_[2];          // A x, and its gradient
+    HeadTables logits_, dlogits_;    // E O v
+    Rows own_logits_, down_logits_;  // E x
+    Buffer dots_;                    // [R, heads, VECTOR_FLOATS]
 };
 
 }  // namespace grokscope::LEVEL

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "batches.hpp"
+#include "joined_output.hpp"
 #include "optimiser.hpp"
-#include "output_layer.hpp"
 #include "transformer_layer.hpp"
 
 namespace grokscope::LEVEL {
@@ -23,8 +23,12 @@ public:
           width_(whole_panels(config.width)),
           block_(BLOCK_ROWS),
           batches_(config_, training, STRIP),
-          output_layer_(config_, weights_.data() + places_.unembedding.offset,
-                        gradients_.data() + places_.unembedding.offset),
+          joined_(by_tables() && config.layers == 1
+                      ? std::make_unique<JoinedOutput>(config_, places_, weights_, gradients_)
+                      : nullptr),
+          output_layer_(config_, joined_ ? joined_->weights() : weights_.data() + places_.unembedding.offset,
+                        joined_ ? joined_->gradients() : gradients_.data() + places_.unembedding.offset,
+                        joined_ ? config.mlp_width : config.width),
           positions_(config.layers > 1 ? 2 : 1),
           inputs_(size_t(config.layers)),
           dstream_(positions_ * block_, width_),
@@ -33,7 +37,8 @@ public:
         for (long i = 0; i < config.layers; i++)
             layers_.push_back(std::make_unique<TransformerLayer>(config_, places_.layers[size_t(i)], weights_,
                                                                  gradients_, i, block_, i ? block_ : config.modulus,
-                                                                 i == 0 && TokenTables::worthwhile(config, batches_.size())));
+                                                                 i == 0 && by_tables(),
+                                                                 joined_ ? &joined_->unembedding() : nullptr));
         for (int s : {0, 1}) embedded_[s] = Rows(config.modulus, width_), dembedded_[s] = Rows(config.modulus, width_);
         if (config.norm == Norm::none) return;
         final_norm_.emplace(places_.final_norm, weights_, gradients_, block_);
@@ -69,8 +74,11 @@ public:
     }
 
 private:
+    bool by_tables() const { return TokenTables::worthwhile(config_, batches_.size()); }
+
     // What a step or an evaluation needs of the weights, before any pair.
     void prepare() {
+        if (joined_) joined_->join();
         output_layer_.transpose_weights();
         for (auto& layer : layers_) layer->transpose_weights();
         const float *embedding = weights_.data() + places_.embedding.offset,
@@ -91,6 +99,7 @@ private:
         prepare();
         layers_[0]->clear_gradients();
         for (Rows& rows : dembedded_) rows.values.clear();
+        if (joined_) joined_->clear_gradients();
         const Batch& batch = batches_.at(step);
         const long count = batch.pairs.count();
         double loss = 0;
@@ -104,6 +113,7 @@ private:
             backpropagate(tokens, rows);
         }
         layers_[0]->project_backward(embedded(), config_.modulus, dembedded());
+        if (joined_) joined_->part();
         add_embedding_gradients();
         return loss / double(count);
     }
@@ -120,6 +130,10 @@ private:
     }
 
     void compute_logits(PairRows tokens, long rows, bool training) {
+        if (joined_) {
+            output_layer_.forward(rows, layers_[0]->forward_hidden(tokens, rows));
+            return layers_[0]->add_logits(tokens, output_layer_.rows());
+        }
         Streams x = embedded();
         for (size_t i = 0; i < layers_.size(); i++) {
             if (i > 0) layers_[i]->project(x, rows);
@@ -135,6 +149,7 @@ private:
     Grid final_inputs() { return final_norm_ ? normed_.grid() : last_; }
 
     void backpropagate(PairRows tokens, long rows) {
+        if (joined_) return layers_[0]->backward(tokens, output_layer_);
         const Streams dx = dstream(rows);
         if (final_norm_ || positions_ == 2) dstream_.values.clear();
         // Once a panel of what the output layer read has been used, its gradient may take its place.
@@ -177,6 +192,7 @@ private:
 
     const long width_, block_;  // columns of the stream, padded; pairs of a block
     Batches batches_;
+    std::unique_ptr<JoinedOutput> joined_;  // with one layer, by tables
     OutputLayer output_layer_;
     std::vector<std::unique_ptr<TransformerLayer>> layers_;
     std::optional<RowNorm> final_norm_;

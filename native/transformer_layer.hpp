@@ -8,6 +8,7 @@
 // place of the hidden layer, panel by panel. The first layer may come as far as the hidden layer by tables (token_tables.hpp).
 #pragma once
 
+#include "output_layer.hpp"
 #include "row_norm.hpp"
 #include "token_tables.hpp"
 
@@ -29,9 +30,10 @@ static void activate(float* __restrict z, float* __restrict slopes, long count) 
 
 class TransformerLayer {
 public:
-    // `number` counts from 0; `pairs` of a block, `projected` rows of queries, keys and values.
+    // `number` counts from 0; `pairs` of a block, `projected` rows of queries, keys and values. An `unembedding` is that of
+    // a network with this layer only, by tables.
     TransformerLayer(const Config& config, const LayerPlaces& places, Buffer& weights, Buffer& gradients, long number,
-                     long pairs, long projected, bool by_tables)
+                     long pairs, long projected, bool by_tables, Linear* unembedding)
         : config_(config),
           number_(number),
           first_(number + 1 < config.layers ? 0 : 1),
@@ -53,7 +55,7 @@ public:
         upstream_ = Rows(rows, PANEL);
         if (config.activation != Activation::relu) slopes_ = Rows(rows, whole_panels(config.mlp_width));
         if (by_tables) {
-            tables_.emplace(config, output_, mlp_in_, first_, rows);
+            tables_.emplace(config, output_, mlp_in_, unembedding, first_, rows);
             return;
         }
         mixed_ = PlainRows(rows, config.width), dmixed_ = PlainRows(rows, config.width);
@@ -145,14 +147,7 @@ public:
                            middle_);
             if (mlp_norm_) mlp_norm_->forward(middle_.grid(), normed_middle_.grid(), 0, all_rows());
         }
-        for (long k = 0; k < config_.mlp_width; k += PANEL) {
-            if (tables_)
-                for (int s = first_; s < 2; s++)
-                    tables_->hidden_panel(rows, count, s, to_first(s), k, hidden_.grid(base(s)));
-            else
-                mlp_in_.forward_panel(all_rows(), mlp_inputs(), k, hidden_.grid());
-            activate_panel(k);
-        }
+        compute_hidden(rows);
         mlp_out_.forward(all_rows(), hidden_.grid(), branch_.grid());
         add_branch(1, 0, all_rows(), training, [&](long i, long k) { return middle_.at(i, k); }, outputs_);
         return {{outputs_.grid(base(0)), outputs_.grid(base(1))}};
@@ -163,9 +158,7 @@ public:
     void backward(PairRows rows, Streams dx) {
         const Grid d = dx.of[first_];
         mlp_backward(rows, d);
-        if (tables_) {
-            for (int s = first_; s < 2; s++) tables_->attention_gradient(count_, base(s), dto_first(s));
-        } else {
+        if (!tables_) {
             const Grid branch = dropped(0, d), dmixed = dmixed_.grid();
             output_.add_gradient(all_rows(), branch, mixed_.grid());
             output_.backward(all_rows(), branch, dmixed, false);
@@ -173,8 +166,27 @@ public:
                 attention_.mix_backward(projections_, rows, count_, to_first(s), dmixed.from(base(s)), gradients_,
                                         dto_first(s));
         }
-        for (int s = first_; s < 2; s++)
-            attention_.attend_backward(projections_, rows, count_, s, to_first(s), dto_first(s), gradients_);
+        attention_backward(rows);
+    }
+
+    // The same for the only layer of a network whose output is joined to it (joined_output.hpp): its MLP's hidden layer, for
+    // the output layer to read, and what it adds to the logits beside that.
+    Grid forward_hidden(PairRows rows, long count) {
+        count_ = count;
+        attention_.attend(projections_, rows, count, 1, to_first(1));
+        compute_hidden(rows);
+        return hidden_.grid();
+    }
+    void add_logits(PairRows rows, Grid logits) { tables_->add_logits(rows, count_, to_first(1), logits); }
+
+    // From the output layer's residuals, to which it is joined, to the gradients of the projections and the tables.
+    void backward(PairRows rows, OutputLayer& output) {
+        tables_->logits_backward(rows, count_, to_first(1), output.rows());
+        for (long k = 0; k < config_.mlp_width; k += PANEL) {
+            output.backward(count_, hidden_.grid(), k, upstream_.at(0, 0), std::min(PANEL, config_.mlp_width - k));
+            hidden_backward(rows, k);
+        }
+        attention_backward(rows);
     }
 
     int first_position() const { return first_; }
@@ -188,6 +200,34 @@ private:
     float* mask_row(int place, long row) { return masks_[place].data() + row * width_; }
     Grid projected_inputs(Streams x, int s) { return attention_norm_ ? normed_inputs_[s].grid() : x.of[s]; }
     Grid mlp_inputs() { return (mlp_norm_ ? normed_middle_ : middle_).grid(); }
+
+    // φ of what the MLP's hidden layer takes.
+    void compute_hidden(PairRows rows) {
+        for (long k = 0; k < config_.mlp_width; k += PANEL) {
+            if (tables_)
+                for (int s = first_; s < 2; s++)
+                    tables_->hidden_panel(rows, count_, s, to_first(s), k, hidden_.grid(base(s)));
+            else
+                mlp_in_.forward_panel(all_rows(), mlp_inputs(), k, hidden_.grid());
+            activate_panel(k);
+        }
+    }
+
+    // The panel of neuron k, once what goes back to φ is in upstream_; with tables, to their gradients.
+    void hidden_backward(PairRows rows, long k) {
+        differentiate(k);
+        if (!tables_) return;
+        for (int s = first_; s < 2; s++)
+            tables_->hidden_panel_backward(rows, count_, s, to_first(s), k, hidden_.grid(base(s)), base(s));
+    }
+
+    // To the gradients of queries and keys.
+    void attention_backward(PairRows rows) {
+        for (int s = first_; s < 2; s++) {
+            if (tables_) tables_->attention_gradient(count_, base(s), dto_first(s));
+            attention_.attend_backward(projections_, rows, count_, s, to_first(s), dto_first(s), gradients_);
+        }
+    }
 
     // to = from + dropout(branch_), for rows first …
     template <typename From>
@@ -236,10 +276,7 @@ private:
         for (long k = 0; k < config_.mlp_width; k += PANEL) {
             mlp_out_.add_gradient_panel(all_rows(), branch, hidden, k);
             mlp_out_.backward_panel(all_rows(), branch, k, upstream_.product());
-            differentiate(k);
-            if (!tables_) continue;
-            for (int s = first_; s < 2; s++)
-                tables_->hidden_panel_backward(rows, count_, s, to_first(s), k, hidden.from(base(s)), base(s));
+            hidden_backward(rows, k);
         }
         if (tables_) return;
         mlp_in_.add_gradient(all_rows(), hidden, x);
