@@ -90,7 +90,15 @@ public:
                      {gradients_ + k / PANEL * panel_ + j * PANEL, PANEL, 0}, accumulate);
     }
 
+    // dW += the transpose of what is in these rows [inputs, outputs]
+    void add_transposed_gradient(Rows& d) {
+        for (long i = 0; i < inputs_; i++)
+            for (long j = 0; j < outputs_; j++)
+                gradients_[panel_place(j, i, panel_ / PANEL, PANEL)] += d.at(i, j)[j % PANEL];
+    }
+
     long outputs() const { return outputs_; }
+    Grid transposed() { return transposed_.grid(); }  // Wᵀ [inputs, outputs]
 
 private:
     const long outputs_, inputs_, panel_;  // panel_: distance of two panels of W

@@ -95,7 +95,7 @@ public:
 
     // From the gradients of queries, keys and values: adds to dx.
     void project_backward(Streams x, long rows, Streams dx) {
-        if (tables_) tables_->finish(x, gradients_, dx);
+        if (tables_) tables_->finish(projections_, gradients_, dx);
         for (int s : {0, 1}) {
             const Grid y = projected_inputs(x, s);
             // With a norm, what goes on to it is put together in the place of its outputs, once those were used.
@@ -137,7 +137,7 @@ public:
         count_ = count;
         for (int s = first_; s < 2; s++) attention_.attend(projections_, rows, count, s, to_first(s));
         if (tables_) {
-            for (int s = first_; s < 2; s++) tables_->middle(x, rows, count, s, to_first(s), middle_.grid(base(s)));
+            for (int s = first_; s < 2; s++) tables_->stream(rows, count, s, to_first(s), middle_.grid(base(s)));
         } else {
             for (int s = first_; s < 2; s++)
                 attention_.mix(projections_, rows, count, to_first(s), mixed_.grid().from(base(s)));
@@ -181,7 +181,7 @@ public:
 
     // From the output layer's residuals, to which it is joined, to the gradients of the projections and the tables.
     void backward(PairRows rows, OutputLayer& output) {
-        tables_->logits_backward(rows, count_, to_first(1), output.rows());
+        tables_->stream_backward(rows, count_, 1, to_first(1), output.rows(), 0);
         for (long k = 0; k < config_.mlp_width; k += PANEL) {
             output.backward(count_, hidden_.grid(), k, upstream_.at(0, 0), std::min(PANEL, config_.mlp_width - k));
             hidden_backward(rows, k);
@@ -272,7 +272,7 @@ private:
         const Grid branch = dropped(1, dx), hidden = hidden_.grid(), x = mlp_inputs();
         if (tables_)
             for (int s = first_; s < 2; s++)
-                tables_->middle_backward(rows, count_, to_first(s), dx.from(base(s)), base(s));
+                tables_->stream_backward(rows, count_, s, to_first(s), dx.from(base(s)), base(s));
         for (long k = 0; k < config_.mlp_width; k += PANEL) {
             mlp_out_.add_gradient_panel(all_rows(), branch, hidden, k);
             mlp_out_.backward_panel(all_rows(), branch, k, upstream_.product());
