@@ -29,6 +29,7 @@ from grokscope.store import DEFAULT_STORE, Store, StoredSweep
 from grokscope.sweeps import Finished, Measured, Running, StillWaiting, Waiting, run_all
 from grokscope.sweeps.diagram import PhaseDiagram
 from grokscope.sweeps.plan import Plan, check_sweep_name
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, read_outcomes
 from grokscope.sweeps.running import check_data, check_engines, check_reached
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.sweep import Sweep
@@ -50,6 +51,7 @@ def sweep(
     refine: bool = False,
     limit: int | None = None,
     retry_failed: bool = False,
+    cells: str | Path | None = None,
     store: Store | str | Path = DEFAULT_STORE,
     workers: int | None = None,
     engine: str = "auto",
@@ -75,8 +77,8 @@ def sweep(
 
     `what` is the axes (fields and their values; a tuple of fields changes together), a `Plan`, a TOML file, or the name
     of a sweep of the paper or of the store. `base` has the fields that no axis has. `seeds`, `grid`, `refine`, `limit`,
-    `weights`, `snapshots` and `retry_failed` are as for `grokscope sweep`, and so are `cluster`, `cluster_config`,
-    `hosts`, `track` and `track_dir`.
+    `weights`, `snapshots`, `retry_failed` and `cells` are as for `grokscope sweep`, and so are `cluster`,
+    `cluster_config`, `hosts`, `track` and `track_dir`.
 
     Runs are kept in the store, and those that are there are not trained again. Ctrl-C saves where the runs under way
     stand and raises KeyboardInterrupt; the same call goes on from there. `workers=0` trains in this process, where an
@@ -91,9 +93,11 @@ def sweep(
     plan = plan.changed(name=name, grid=grid, seeds=_at_least(1, "seeds", seeds))
     limit, kept = _at_least(1, "limit", limit), snapshots_from(snapshots)
     tracked = track_directory(track, track_dir, store.path if isinstance(store, Store) else Path(store))
+    recorded = read_outcomes(Path(cells)) if cells else NOTHING_RECORDED
     with cluster_at(cluster, cluster_config, hosts) as place:
         running = Running(workers, engine, device, weights=weights, snapshots=kept, cluster=place, track=tracked)
-        started = start_sweep(plan, running, store, refined=refine or refined_before, retry_failed=retry_failed)
+        refined = refine or refined_before
+        started = start_sweep(plan, running, store, refined=refined, recorded=recorded, retry_failed=retry_failed)
         if started.carry_out(running, limit=limit, progress=progress):
             raise KeyboardInterrupt
     return started.diagram()
@@ -105,6 +109,7 @@ def start_sweep(
     store: Store | str | Path,
     *,
     refined: bool = False,
+    recorded: Recorded = NOTHING_RECORDED,
     retry_failed: bool = False,
     keep_both: str = "another name keeps both",
 ) -> Sweep:
@@ -112,7 +117,8 @@ def start_sweep(
     specs = specs_to_run(plan, running)
     check_data(running, specs, _path(store))
     check_reached(running, _path(store))
-    started = Sweep(plan, store if isinstance(store, Store) else Store(store), specs=specs, refined=refined)
+    opened = store if isinstance(store, Store) else Store(store)
+    started = Sweep(plan, opened, specs=specs, refined=refined, recorded=recorded)
     if started.takes_a_name():
         if running.cluster is not None:
             running.cluster.connect()  # a cluster that cannot be had must not cost a finished sweep its name

@@ -54,6 +54,37 @@ def test_axes_give_the_diagram_of_their_runs(tiny: gs.RunSpec, tmp_path: Path) -
     assert {run.run_id: run.file for run in store.all()} == before
 
 
+def test_a_sweep_goes_on_from_a_table_of_cells(tiny: gs.RunSpec, tmp_path: Path) -> None:
+    """As on a new machine, where only the table is left."""
+    whole = gs.sweep(AXES, base=tiny, name="mine", store=tmp_path / "whole", workers=0, progress=False)
+    begun = gs.sweep(AXES, base=tiny, name="mine", store=tmp_path / "begun", workers=0, limit=3, progress=False)
+    table = tmp_path / "cells.csv"
+    table.write_text(begun.to_csv())
+    known = {run.run_id for run in gs.Store(tmp_path / "begun").all()}
+    again = gs.sweep(AXES, base=tiny, name="mine", store=tmp_path / "new", workers=0, progress=False, cells=table)
+    assert again.to_csv() == whole.to_csv()
+    new = {run.run_id for run in gs.Store(tmp_path / "new").all()}
+    assert (len(known), len(new), known & new) == (3, 1, set())
+    with pytest.raises(gs.GrokscopeError, match=r"cannot read .*none\.csv"):
+        gs.sweep(AXES, base=tiny, store=tmp_path / "new", workers=0, progress=False, cells=tmp_path / "none.csv")
+
+
+def test_a_refined_sweep_goes_on_from_a_table_of_cells(tiny: gs.RunSpec, tmp_path: Path) -> None:
+    axes = {"task.data_fraction": [0.2, 0.3, 0.4, 0.5, 0.6], "task.corruption": [0, 0.1, 0.2, 0.3, 0.4]}
+    whole = gs.sweep(axes, base=tiny, name="mine", store=tmp_path / "whole", workers=0, refine=True, progress=False)
+    table = tmp_path / "cells.csv"
+    table.write_text(whole.to_csv())
+    cells = table.read_text().splitlines(keepends=True)
+    ran = [line for line in cells if ",run," in line]
+    assert 2 < len(ran) < 25
+    for lines, trained in ((cells, 0), ([line for line in cells if line != ran[1]], 1)):
+        table.write_text("".join(lines))
+        store = gs.Store(tmp_path / f"lacks {trained}")
+        again = gs.sweep(axes, base=tiny, name="mine", store=store, workers=0, refine=True, progress=False, cells=table)
+        assert again.to_csv() == whole.to_csv()
+        assert len(store.all()) == trained
+
+
 def test_values_of_numpy_and_fields_that_change_together(tiny: gs.RunSpec, tmp_path: Path) -> None:
     axes: dict[object, list[object]] = {
         "task.corruption": list(np.linspace(0, 0.5, 2)),

@@ -134,6 +134,28 @@ def test_a_sweep_goes_on_by_its_name(tmp_path: Path) -> None:
     assert "a sweep of the store (mine); did you mean 'mine'?" in unknown.stderr
 
 
+def test_a_sweep_goes_on_from_tables_of_cells(short: Path) -> None:
+    grokscope("sweep", "mine.toml", "--limit", "4", "--store", "first", cwd=short)
+    (short / "tables").mkdir()
+    grokscope("phase-diagram", "mine", "--store", "first", "--out", "tables/mine.csv", cwd=short)
+    planned = grokscope("sweep", "mine.toml", "--cells", "tables", "--dry-run", cwd=short)
+    assert "In the store grokscope-runs and the tables: 4 done, 0 failed, 2 to do" in planned.stdout
+    done = grokscope("sweep", "mine.toml", "--cells", "tables", cwd=short)
+    assert "Done: 6 of 6 runs are in the store or the tables." in done.stderr
+    assert len(contents(short / "grokscope-runs")) == 2
+    grokscope("phase-diagram", "mine", "--out", "part.csv", cwd=short)
+    grokscope("phase-diagram", "mine", "--cells", "tables", "--out", "whole.csv", cwd=short)
+    assert [row["source"] for row in rows_of(short / "part.csv")].count("missing") == 4
+    assert {row["source"] for row in rows_of(short / "whole.csv")} == {"run"}
+    refused = grokscope("phase-diagram", "--from", "whole.csv", "--cells", "tables", cwd=short, check=False)
+    assert refused.returncode == 2
+    assert "--cells adds to a sweep of the store: it cannot be used with --from" in refused.stderr
+    (short / "empty").mkdir()
+    refused = grokscope("sweep", "mine.toml", "--cells", "empty", cwd=short, check=False)
+    assert refused.returncode == 2
+    assert "there is no table of cells (.csv) in empty" in refused.stderr
+
+
 def test_sweeps_are_renamed_and_deleted(short: Path) -> None:
     store = short / "grokscope-runs"
     grokscope("sweep", "mine.toml", cwd=short)

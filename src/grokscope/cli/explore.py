@@ -10,7 +10,7 @@ import typer
 
 from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.counting import counted
-from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, CellsOption, StoreOption, note
 from grokscope.errors import GrokscopeError
 from grokscope.store import Store
 
@@ -65,14 +65,7 @@ def report(
     ],
     out: Annotated[Path, typer.Option(help="The file to write; it ends in .html.")] = DEFAULT_REPORT,
     store: StoreOption = DEFAULT_STORE,
-    cells: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TABLE",
-            help="A table of cells, as `phase-diagram --out cells.csv` writes it, or a directory of such tables: the "
-            "outcomes of runs that the store lacks.",
-        ),
-    ] = None,
+    cells: CellsOption = None,
     max_mb: Annotated[int, typer.Option(min=6, max=1000, help="The largest size of the file, in MB.")] = DEFAULT_MB,
 ) -> None:
     """Write the explorer's page on some sweeps as one file, which opens without a server and without a network.

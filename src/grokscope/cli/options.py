@@ -117,8 +117,19 @@ DataDirOption = Annotated[
     ),
 ]
 
+CellsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="TABLE",
+        help="A table of cells, as `phase-diagram --out cells.csv` writes it, or a directory of such tables: the "
+        "outcomes of runs that the store lacks.",
+        show_default=False,
+    ),
+]
+
 __all__ = [
     "DEFAULT_STORE",
+    "CellsOption",
     "ClusterConfigOption",
     "ClusterOption",
     "DataDirOption",

@@ -8,14 +8,13 @@ import typer
 
 from grokscope.cli.analysis import JsonOption, check_outputs
 from grokscope.cli.completion import offered_sweeps
-from grokscope.cli.options import DEFAULT_STORE, StoreOption, note
+from grokscope.cli.options import DEFAULT_STORE, CellsOption, StoreOption, note
 from grokscope.cli.values import print_json
 from grokscope.errors import GrokscopeError
 from grokscope.outputs import write_text
 from grokscope.store import Store
 from grokscope.sweeps.diagram import PhaseDiagram
-from grokscope.sweeps.diagram import phase_diagram as diagram_of
-from grokscope.sweeps.recorded import read_diagram
+from grokscope.sweeps.recorded import NOTHING_RECORDED, read_diagram, read_outcomes, stored_diagram
 
 
 def phase_diagram(
@@ -42,6 +41,7 @@ def phase_diagram(
     accuracies: Annotated[
         bool, typer.Option("--accuracies", help="Add the train and test accuracies, as in Figures 24 and 25.")
     ] = False,
+    cells: CellsOption = None,
     as_json: JsonOption = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
@@ -58,10 +58,12 @@ def phase_diagram(
 
     grokscope phase-diagram --from fig3a.csv --out fig3a.png
 
+    grokscope phase-diagram fig3b --cells docs/data --out fig3b.csv    (a sweep that went on from tables)
+
     grokscope phase-diagram fig3a --json
     """
     check_outputs(out, as_json=as_json)
-    diagram = _diagram(sweep, table, store)
+    diagram = _diagram(sweep, table, cells, store)
     if as_json:
         print_json(_content(diagram))
         return
@@ -81,10 +83,13 @@ def phase_diagram(
     note(", ".join(words) + (f" ({partial} of them not with all seeds)" if partial else ""))
 
 
-def _diagram(sweep: str | None, table: Path | None, store: Path) -> PhaseDiagram:
+def _diagram(sweep: str | None, table: Path | None, cells: Path | None, store: Path) -> PhaseDiagram:
     if (sweep is None) == (table is None):
         raise GrokscopeError("name either a sweep of the store or, with --from, a table of cells")
-    return read_diagram(table) if table else diagram_of(Store(store, create=False), sweep or "")
+    if table and cells:
+        raise GrokscopeError("--cells adds to a sweep of the store: it cannot be used with --from")
+    recorded = read_outcomes(cells) if cells else NOTHING_RECORDED
+    return read_diagram(table) if table else stored_diagram(Store(store, create=False), sweep or "", recorded)
 
 
 def _content(diagram: PhaseDiagram) -> dict[str, object]:

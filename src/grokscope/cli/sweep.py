@@ -9,6 +9,7 @@ import typer
 from grokscope.cli.completion import offered_sweeps
 from grokscope.cli.options import (
     DEFAULT_STORE,
+    CellsOption,
     ClusterConfigOption,
     ClusterOption,
     DataDirOption,
@@ -31,6 +32,7 @@ from grokscope.sweeps.display import duration
 from grokscope.sweeps.estimate import estimate_sweep
 from grokscope.sweeps.labels import said, short_value
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, read_outcomes
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.sweep import Sweep
 from grokscope.sweeps.tracking import track_directory
@@ -87,6 +89,7 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try the failed runs again.", rich_help_panel=_HOW)
     ] = False,
+    cells: CellsOption = None,
     save_weights: Annotated[
         bool, typer.Option("--save-weights", help="Store the trained networks too.", rich_help_panel=_HOW)
     ] = False,
@@ -125,6 +128,8 @@ def sweep(
 
     grokscope sweep fig3a --settle 400 --name fig3a-settled
 
+    grokscope sweep fig3b --refine --cells docs/data    (goes on from a table of cells)
+
     grokscope sweep fig3a --track tensorboard
 
     grokscope sweep fig3a --device cuda
@@ -135,6 +140,7 @@ def sweep(
     changes = assignments(fields or []) | ({} if settle is None else {"training.settle": str(settle)})
     plan = plan.changed(name=name).with_fields(changes).changed(grid=grid, seeds=seeds)
     refining = refining or refined_before
+    recorded = read_outcomes(cells) if cells else NOTHING_RECORDED
     tracked = None if dry_run else track_directory(track, track_dir, store)
     with running_from(
         workers,
@@ -148,19 +154,27 @@ def sweep(
         track=tracked,
     ) as running:
         if dry_run:
-            _describe(plan, running, store, limit, refining=refining, as_json=as_json)
+            _describe(plan, running, store, limit, recorded, refining=refining, as_json=as_json)
             return
         started = start_sweep(
-            plan, running, store, refined=refining, retry_failed=retry_failed, keep_both="--name keeps both"
+            plan,
+            running,
+            store,
+            refined=refining,
+            recorded=recorded,
+            retry_failed=retry_failed,
+            keep_both="--name keeps both",
         )
         stopped = started.carry_out(running, limit=limit)
     _conclude(started, stopped=stopped, as_json=as_json)
 
 
-def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, refining: bool, as_json: bool) -> None:
+def _describe(
+    plan: Plan, running: Running, path: Path, limit: int | None, recorded: Recorded, *, refining: bool, as_json: bool
+) -> None:
     specs = specs_to_run(plan, running)
     store = Store(path, create=False) if (path / "index.sqlite").exists() else None
-    estimate = estimate_sweep(specs, running, store, limit)
+    estimate = estimate_sweep(specs, running, store, limit, recorded)
     if as_json:
         print_json({"name": plan.name, "refined": refining, **vars(estimate)})
         return
@@ -169,7 +183,8 @@ def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, re
         values = [" and ".join(short_value(*each) for each in said(axis.at(i)).items()) for i in range(len(axis))]
         shown = ", ".join(values) if len(values) <= 5 else f"{values[0]} … {values[-1]}"
         typer.echo(f"  {', '.join(axis.fields):24} {len(axis):4}: {shown}")
-    typer.echo(f"In the store {path}: {estimate.done} done, {estimate.failed} failed, {estimate.left} to do")
+    where = f"the store {path}" + (" and the tables" if recorded else "")
+    typer.echo(f"In {where}: {estimate.done} done, {estimate.failed} failed, {estimate.left} to do")
     if estimate.left:
         took = duration(estimate.seconds)
         typer.echo(f"Time: about {took} with {workers_in_words(running)}, as measured now on a few steps")
@@ -180,13 +195,14 @@ def _describe(plan: Plan, running: Running, path: Path, limit: int | None, *, re
 
 def _conclude(sweep: Sweep, *, stopped: bool, as_json: bool) -> None:
     plan, standing = sweep.plan, sweep.standing()
+    where = "the store or the tables" if sweep.recorded else "the store"
     if sweep.refined and not stopped and standing.complete:
         run = standing.cells - standing.missing
         note(f"Done: {run} of {standing.cells} cells were run, the others are inferred.")
     elif stopped or standing.missing:
         note(f"{'Stopped' if stopped else 'Done'}: {standing.missing} of {standing.cells} runs are left to do.")
     else:
-        note(f"Done: {standing.cells - standing.failed} of {standing.cells} runs are in the store.")
+        note(f"Done: {standing.cells - standing.failed} of {standing.cells} runs are in {where}.")
     if standing.failed:
         note(
             f"{standing.failed} runs failed: `grokscope status {plan.name}{store_flag(sweep.store.path)}` says why, "

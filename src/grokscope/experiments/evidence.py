@@ -19,7 +19,7 @@ from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
 from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
 from grokscope.sweeps.plan import Plan
-from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, known
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, completed
 
 _KEPT = 32  # networks, and what was computed from them: several panels and claims look at the same ones
 _KEPT_DIAGRAMS = 8
@@ -210,5 +210,4 @@ def cells_to_run(store: Store, plan: Plan, *, inferring: bool) -> list[RunSpec]:
 def known_cells(store: Store, plan: Plan, recorded: Recorded = NOTHING_RECORDED) -> list[CellOutcome]:
     """The outcome of every cell of a diagram. A failure says nothing about the network, so its cell is missing."""
     cells = store.outcomes(spec.run_id for spec in plan.specs())
-    lacking = (None, "failed")
-    return [known(cell._replace(outcome=None), recorded) if cell.outcome in lacking else cell for cell in cells]
+    return completed((cell._replace(outcome=None) if cell.outcome == "failed" else cell for cell in cells), recorded)

@@ -16,7 +16,7 @@ from grokscope.measure import training_events
 from grokscope.store import Store, StoredSweep
 from grokscope.sweeps.diagram import OUTCOMES, PhaseDiagram, assemble, cells_of_places, diagram_axes
 from grokscope.sweeps.plan import Axis, Plan
-from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, known
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, completed
 
 FINAL_COLUMNS = ("corrupted_accuracy", "recovered_accuracy", "mean_ipr")  # colours that the index knows
 GROKKED = "grokked_step"  # a colour that needs the curves
@@ -38,7 +38,7 @@ def diagram_view(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED)
     sweep = find(store, name)
     plan = Plan.stored(name, sweep.definition)
     cells, damaged = store.cells_and_damaged(name)
-    places = [known(cell, recorded) if cell.outcome is None else cell for cell in cells]
+    places = completed(cells, recorded)
     diagram = assemble(plan, places, refined=sweep.refined)
     running, broken = store.running(), set(damaged)
     states = [

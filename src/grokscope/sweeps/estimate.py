@@ -28,6 +28,7 @@ from grokscope.snapshots import Snapshots, snapshot_bytes
 from grokscope.spec import RunSpec, TrainingSpec
 from grokscope.store import Store
 from grokscope.sweeps.dispatch import run_all
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, completed
 from grokscope.sweeps.running import MOST_STACKED, Running
 
 LONG_SECONDS = 600.0  # of training, against which starting processes and storing runs does not show
@@ -50,13 +51,20 @@ class Estimate:
 
 
 def estimate_sweep(
-    specs: Sequence[RunSpec], running: Running, store: Store | None = None, limit: int | None = None
+    specs: Sequence[RunSpec],
+    running: Running,
+    store: Store | None = None,
+    limit: int | None = None,
+    recorded: Recorded = NOTHING_RECORDED,
 ) -> Estimate:
-    """Of the runs that the store lacks, at most `limit`; if weights are kept, those stored without are lacking too."""
+    """Of the runs that the store and the tables of cells lack, at most `limit`.
+
+    If weights are kept, those that are known without them are lacking too.
+    """
     unique = {spec.run_id: spec for spec in specs}
-    left, failed = list(unique.values()), 0
+    left, failed = [spec for run_id, spec in unique.items() if running.weights or run_id not in recorded], 0
     if store:
-        cells = store.outcomes(unique)
+        cells = completed(store.outcomes(unique), recorded)
         lacking = {cell.run_id for cell in cells if cell.outcome is None}
         if running.weights:
             lacking |= running.lacking(store, (unique[cell.run_id] for cell in cells if cell.outcome != "failed"))

@@ -10,15 +10,25 @@ run is true wherever the run was trained.
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
 
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
-from grokscope.store import CellOutcome
-from grokscope.sweeps.diagram import CELL_COLUMNS, OUTCOMES, Cell, PhaseDiagram, Source, diagram_axes, panels_of
+from grokscope.store import CellOutcome, Store
+from grokscope.sweeps.diagram import (
+    CELL_COLUMNS,
+    OUTCOMES,
+    Cell,
+    PhaseDiagram,
+    Source,
+    assemble,
+    diagram_axes,
+    find_sweep,
+    panels_of,
+)
 from grokscope.sweeps.plan import Axis, Plan
 
 _FIRST = CELL_COLUMNS[0]
@@ -76,9 +86,17 @@ def read_outcomes(tables: Path, *, others: bool = False) -> dict[str, CellOutcom
     return found
 
 
-def known(cell: CellOutcome, recorded: Recorded) -> CellOutcome:
-    """What the tables say about a run that has no outcome here."""
-    return recorded.get(cell.run_id, cell)._replace(place=cell.place)
+def completed(cells: Iterable[CellOutcome], recorded: Recorded) -> list[CellOutcome]:
+    """The cells, with what the tables say about runs that have no outcome here."""
+    return [
+        recorded.get(cell.run_id, cell)._replace(place=cell.place) if cell.outcome is None else cell for cell in cells
+    ]
+
+
+def stored_diagram(store: Store, name: str, recorded: Recorded = NOTHING_RECORDED) -> PhaseDiagram:
+    """The diagram of a sweep as the store has it now, and what tables of cells add."""
+    sweep = find_sweep(store, name)
+    return assemble(Plan.stored(name, sweep.definition), completed(store.cells(name), recorded), refined=sweep.refined)
 
 
 def _is_of_cells(path: Path) -> bool:

@@ -19,6 +19,7 @@ from grokscope.sweeps.diagram import PhaseDiagram, assemble, wanted_places
 from grokscope.sweeps.dispatch import run_all
 from grokscope.sweeps.messages import Expected, Progress
 from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, completed
 from grokscope.sweeps.running import Running
 from grokscope.sweeps.stopping import stop_on_request
 from grokscope.sweeps.tracking import track_stored
@@ -35,12 +36,21 @@ class Standing:
 
 
 class Sweep:
-    """The runs of a plan on a store. Asks for them by their ids: the plan's name may come to mean another sweep."""
+    """The runs of a plan on a store. Asks for them by their ids: the plan's name may come to mean another sweep.
+
+    What tables of cells say about runs that the store lacks is as good as the runs: `recorded`.
+    """
 
     def __init__(
-        self, plan: Plan, store: Store, *, specs: Sequence[RunSpec] | None = None, refined: bool = False
+        self,
+        plan: Plan,
+        store: Store,
+        *,
+        specs: Sequence[RunSpec] | None = None,
+        refined: bool = False,
+        recorded: Recorded = NOTHING_RECORDED,
     ) -> None:
-        self.plan, self.store, self.refined = plan, store, refined
+        self.plan, self.store, self.refined, self.recorded = plan, store, refined, recorded
         self.specs = list(plan.specs()) if specs is None else list(specs)
         self._run_ids = [spec.run_id for spec in self.specs]
 
@@ -113,7 +123,7 @@ class Sweep:
 
     def outcomes(self) -> list[CellOutcome]:
         """What became of every cell, in the order of the places."""
-        return self.store.outcomes(self._run_ids)
+        return completed(self.store.outcomes(self._run_ids), self.recorded)
 
     def standing(self) -> Standing:
         """How far it is now."""
