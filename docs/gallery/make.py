@@ -10,6 +10,7 @@ drawn, and no store is needed.
 import argparse
 import io
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -131,10 +132,19 @@ def known_entries() -> dict[str, str]:
 
 
 def is_worse(scale: Scale, entry: str) -> bool:
-    """Whether a figure was drawn at a better scale before."""
-    made_at = re.search(r" --scale (\w+)", entry)
+    """Whether a figure was drawn at a better scale, or on a finer grid, before.
+
+    >>> coarse, coarser = scales_of("paper", grid="9x10")[0], scales_of("paper", grid="5x5")[0]
+    >>> [is_worse(coarse, f"--scale{flags}") for flags in (PAPER.flags(), coarser.flags(), QUICK.flags())]
+    [True, False, False]
+    """
+    before = re.search(r" --scale (\w+)(?: --grid (\d+)x(\d+))?", entry)
+    if not before:
+        return False
     order = [PAPER.name, MIXED.name, QUICK.name]
-    return made_at is not None and order.index(scale.name) > order.index(made_at[1])
+    name, columns, rows = before.groups()
+    cells = int(columns) * int(rows) if columns else math.inf
+    return (order.index(name), -cells) < (order.index(scale.name), -math.prod(scale.other_grid or (math.inf,)))
 
 
 def make_entry(experiment: Experiment, evidence: Evidence) -> str:

@@ -15,7 +15,7 @@ from grokscope.experiments.cause import Superseded
 from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict
 from grokscope.experiments.claims_page import page
 from grokscope.experiments.record import Entry, Remembered, read_record, record_text, renewed
-from grokscope.experiments.scale import PAPER, QUICK, Scale
+from grokscope.experiments.scale import PAPER, QUICK, Scale, scales_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 CLAIM = Claim("found", "Section 2", "It is found.", (Check("share", lambda: 0.5, low=0.4),))
@@ -57,6 +57,24 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     path.write_text('[{"id": "found"}]')
     with pytest.raises(GrokscopeError, match="not a record of claims"):
         read_record(path, {"found": CLAIM})
+
+
+def test_a_record_keeps_the_grid_of_diagrams_and_the_finer_one_wins(tmp_path: Path) -> None:
+    claim = CLAIMS["dropout-confusion"]
+    coarse = scales_of("paper", grid="9x10")[0]
+    found = {
+        scale: Finding(claim, scale, tuple(CheckResult(check, (0.5,), check.cell(scale)) for check in claim.checks), 1)
+        for scale in (PAPER, coarse)
+    }
+    entry = Entry.of(found[coarse])
+    assert (entry.grid, entry.size, entry.measured_at) == ((9, 10), "paper on 9 × 10 cells", coarse)
+    path = tmp_path / "claims.json"
+    path.write_text(record_text([entry]))
+    assert read_record(path, CLAIMS) == {claim.id: entry}
+    assert [each.grid for each in renewed({claim.id: entry}, [found[PAPER]])] == [None]
+    assert [each.grid for each in renewed({claim.id: Entry.of(found[PAPER])}, [found[coarse]])] == [None]
+    networks = Finding(CLAIMS["two-peaks"], coarse, (), 1)
+    assert Entry.of(networks).grid is None, "it has no diagram"
 
 
 def test_a_record_keeps_that_there_was_nothing_to_measure(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Check, CheckResult, Claim, Verdict
 from grokscope.experiments.record import Entry, Remembered, read_record
-from grokscope.experiments.report_page import Compute, read_gallery, report
+from grokscope.experiments.report_page import Compute, Shown, read_gallery, report
 from grokscope.experiments.sections import SECTIONS
 from grokscope.experiments.strips import strip
 from grokscope.experiments.summary import by_blindness, by_size, summary
@@ -78,3 +78,14 @@ def test_a_strip_of_what_is_remembered_shows_the_deviation() -> None:
     assert abs(left.count("─") - right.count("─")) <= 1
     assert left.count("─") > 1
     assert strip(CheckResult(Check("share", lambda: 0.0), (float("nan"),))) == ""
+
+
+def test_a_figure_on_a_coarser_grid_is_of_the_papers_size_and_says_so() -> None:
+    sweeps = ("fig3b-9x10: 222 runs in 360 cells, of which 138 are inferred from those around",)
+    coarse = Shown("grokscope figure fig03b --scale paper --grid 9x10 --refine", sweeps)
+    assert (coarse.full, coarse.coarse) == (True, True)
+    assert coarse.remarks == ["on a coarser grid than the paper's", *sweeps]
+    quick = Shown("grokscope figure fig03b --scale quick --grid 9x10", ())
+    assert (quick.full, quick.coarse, quick.remarks) == (False, False, ["not at the paper's size"])
+    paper = Shown("grokscope figure fig03b --scale paper", ())
+    assert (paper.full, paper.coarse, paper.remarks) == (True, False, [])

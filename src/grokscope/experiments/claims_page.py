@@ -99,7 +99,7 @@ def _row(entry: Entry) -> str:
         f"**{claim.id}**: {claim.statement}",
         claim.paper,
         "<br>".join(entry.measured) or "–",
-        f"{entry.scale}, {entry.seeds}",
+        f"{entry.size}, {entry.seeds}",
         verdict_words(entry),
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"  # |γ| is no end of a cell

@@ -6,7 +6,7 @@ from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing
 from grokscope.plots import draw_phase_diagram
 from grokscope.plots.phase_diagram import settings_line
-from grokscope.sweeps.plan import Plan
+from grokscope.sweeps.plan import GRID, Plan
 
 
 def drawing_of(plan: Plan, *, accuracies: bool = False) -> Callable[[Evidence], Drawing]:
@@ -25,4 +25,17 @@ def subtitle_of(evidence: Evidence, *plans: Plan) -> str:
     own = settings_line([evidence.scale.diagram(plan) for plan in plans])
     if not Needs(diagrams=plans).reduced(evidence.scale):
         return own
-    return f"{own} (smaller than the paper's: {settings_line(plans)})"
+    papers = settings_line(plans)
+    if own != papers:
+        return f"{own} (smaller than the paper's: {papers})"
+    return f"{own} ({_cells_of(evidence.scale.diagram(plans[0]))} cells of the paper's {_cells_of(plans[0])})"
+
+
+def _cells_of(plan: Plan) -> str:
+    """The size of a diagram's panels.
+
+    >>> from grokscope.sweeps.plan import Axis
+    >>> _cells_of(Plan("3a", axes=(Axis.over("task.data_fraction", (0.1, 0.9)), Axis.over("task.corruption", (0,)))))
+    '2 × 1'
+    """
+    return " × ".join(str(len(axis)) for axis in plan.axes if axis.fields[0] in GRID)

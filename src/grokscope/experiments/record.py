@@ -17,7 +17,7 @@ from pathlib import Path
 
 from grokscope.errors import GrokscopeError
 from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict, measured_text, overall, verdict_on
-from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY
+from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
 
 _BEST_FIRST = tuple(scale.name for scale in (PAPER, MIXED, QUICK, TINY))
 _LINE = re.compile(r"(?P<mean>\S+)(?: ± (?P<spread>\S+))? \((?P<bounds>[^:]+)(?:: (?P<verdict>.+))?\)")
@@ -70,11 +70,26 @@ class Entry:
     scale: str
     seeds: int
     results: tuple[CheckResult | Remembered, ...] = ()  # of each check; empty if it was not run
+    grid: tuple[int, int] | None = None  # of its diagrams, if it is not that of the scale
 
     @classmethod
     def of(cls, finding: Finding) -> "Entry":
         """The entry of a finding."""
-        return cls(finding.claim, finding.scale.name, finding.seeds, finding.measured)
+        scale, needs = finding.scale, finding.claim.needs(finding.scale)
+        same = needs.plans(scale) == needs.plans(replace(scale, grid=SCALES[scale.name].grid))
+        grid = None if same else scale.other_grid
+        return cls(finding.claim, scale.name, finding.seeds, finding.measured, grid)
+
+    @property
+    def measured_at(self) -> Scale:
+        """The scale, with the grid of the diagrams."""
+        own = SCALES[self.scale]
+        return replace(own, grid=self.grid or own.grid)
+
+    @property
+    def size(self) -> str:
+        """The scale in words."""
+        return "{} on {} × {} cells".format(self.scale, *self.grid) if self.grid else self.scale
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -92,9 +107,10 @@ class Entry:
         return verdict_on(self.claim, self.found)
 
     @property
-    def rank(self) -> tuple[bool, int, int]:
-        """The smaller, the better: measured at all, the scale, the number of seeds."""
-        return not self.results, _BEST_FIRST.index(self.scale), -self.seeds
+    def rank(self) -> tuple[bool, int, int, float]:
+        """The smaller, the better: measured at all, the scale, the number of seeds, the weight of a cell."""
+        cell = max((each.cell for each in self.results), default=0.0)
+        return not self.results, _BEST_FIRST.index(self.scale), -self.seeds, cell
 
 
 def renewed(record: Mapping[str, Entry], findings: Iterable[Finding]) -> list[Entry]:
@@ -115,7 +131,7 @@ def inherited(entry: Entry, record: Mapping[str, Entry]) -> Entry:
         known = {each.check.what: each for each in older.results}
         if all(check.what in known for check in entry.claim.checks):
             taken = tuple(_under(known[check.what], check) for check in entry.claim.checks)
-            return replace(entry, scale=older.scale, seeds=older.seeds, results=taken)
+            return replace(entry, scale=older.scale, seeds=older.seeds, results=taken, grid=older.grid)
     return entry
 
 
@@ -151,7 +167,8 @@ def _entry(one: Mapping[str, object], claim: Claim) -> Entry:
             results.append(CheckResult(check, of_seeds, cell))
         else:
             results.append(_remembered(check, line, seeds, cell))
-    return Entry(claim, scale, seeds, tuple(results))
+    grid = one.get("grid")
+    return Entry(claim, scale, seeds, tuple(results), (int(grid[0]), int(grid[1])) if isinstance(grid, list) else None)
 
 
 def _remembered(check: Check, line: str, seeds: int, cell: float) -> Remembered:
@@ -172,6 +189,7 @@ def record_text(entries: Iterable[Entry]) -> str:
             {
                 "id": entry.claim.id,
                 "scale": entry.scale,
+                **({"grid": entry.grid} if entry.grid else {}),
                 "seeds": entry.seeds,
                 "verdict": entry.verdict.value,
                 "measured": entry.measured,

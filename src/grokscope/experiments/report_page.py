@@ -13,11 +13,12 @@ from grokscope.experiments.claim import CheckResult, Verdict
 from grokscope.experiments.claims_page import explanations, is_the_papers, verdict_words
 from grokscope.experiments.record import Entry, Remembered
 from grokscope.experiments.report_facts import ERRATA, SETTINGS
-from grokscope.experiments.scale import PAPER, SCALES
+from grokscope.experiments.scale import PAPER
 from grokscope.experiments.sections import BEYOND, SECTIONS, entries_of
 from grokscope.experiments.strips import strip
 from grokscope.experiments.summary import by_blindness, by_part, by_size, holding, in_force, reasons, summary
 
+_SMALLER = "not at the paper's size"
 _MOST_IDS = 6  # of runs in a line
 
 
@@ -30,14 +31,19 @@ class Shown:
 
     @property
     def full(self) -> bool:
-        """Whether its networks and grids are the paper's, perhaps with fewer seeds."""
-        return f"--scale {PAPER.name}" in self.command and "--grid" not in self.command
+        """Whether its networks are the paper's, perhaps with fewer cells or seeds."""
+        return f"--scale {PAPER.name}" in self.command
+
+    @property
+    def coarse(self) -> bool:
+        """Whether its networks are the paper's on a coarser grid."""
+        return self.full and "--grid" in self.command
 
     @property
     def remarks(self) -> list[str]:
         """What a reader should know: that it is smaller than the paper's, and how much of it was inferred."""
-        inferred = [sweep for sweep in self.sweeps if "of which 0 are" not in sweep]
-        return inferred if self.full else ["not at the paper's size", *inferred]
+        smaller = ["on a coarser grid than the paper's"] if self.coarse else [] if self.full else [_SMALLER]
+        return smaller + [sweep for sweep in self.sweeps if "of which 0 are" not in sweep]
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,9 @@ def _summary(entries: Sequence[Entry], gallery: Mapping[str, Shown], compute: Co
 def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], compute: Compute) -> list[str]:
     """The summary, a paragraph for each topic."""
     papers = [name for section in SECTIONS if section is not BEYOND for name in section.figures]
-    full = [name for name in papers if name in gallery and gallery[name].full]
+    full = [gallery[name] for name in papers if name in gallery and gallery[name].full]
+    coarse = sum(shown.coarse for shown in full)
+    coarser = f", {coarse} of them on coarser grids" if coarse else " and its grids"
     claims = sum(is_the_papers(entry.claim) for entry in in_force(entries))
     causes = reasons([entry for entry in entries if is_the_papers(entry.claim)])
     easy = _share(("fig01", "fig02", "fig04", "fig06", "fig17", "fig18", "fig19", "fig23"), entries)
@@ -122,7 +130,7 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
     return [
         f"Scope. All figures and tables of the paper, and {claims} of its statements that can be checked with a "
         f"number. Of {len(papers)} pictures (figures, the two halves of Figure 3, tables, and one of the theory) "
-        f"{len(full)} are drawn at the paper's size: p = 97, its widths and its grids, with one seed. The others are "
+        f"{len(full)} are drawn at the paper's size: p = 97 and its widths{coarser}, with one seed. The others are "
         "smaller, and named as such.",
         "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
         "measuring, except where a claim is marked as not blind, and are never moved. A claim that was read wrongly or "
@@ -186,6 +194,10 @@ def _smaller(gallery: Mapping[str, Shown], entries: Sequence[Entry]) -> list[str
         for name in section.figures
         if name in gallery and not gallery[name].full
     ]
+    coarse = [name for section in SECTIONS for name in section.figures if name in gallery and gallery[name].coarse]
+    if coarse:
+        lines += ["", "The paper's networks on a coarser grid than its own:", ""]
+        lines += [f"- **{name}** ({EXPERIMENTS[name].title}): `{gallery[name].command}`" for name in coarse]
     lines += [
         "",
         "Figure 32 is drawn from one seed of the paper's 40.",
@@ -238,7 +250,7 @@ def _claim(entry: Entry) -> list[str]:
         lines += ["```text", *(_line(result) for result in entry.results), "```", ""]
     command = f"`grokscope claims --only {claim.id}{_flags(entry)}`"
     seeds = "1 seed" if entry.seeds == 1 else f"{entry.seeds} seeds"
-    size = f"{entry.scale}, {seeds}, " if entry.results else ""
+    size = f"{entry.size}, {seeds}, " if entry.results else ""
     lines += [f"{size}{blind}{stated} · {command}{_runs(entry)}", ""]
     words = explanations(entry)
     return [*lines, *([" ".join(words), ""] if words else [])]
@@ -246,11 +258,11 @@ def _claim(entry: Entry) -> list[str]:
 
 def _flags(entry: Entry) -> str:
     """The flags that repeat what was measured, or that would measure it at the paper's size."""
-    scale = SCALES[entry.scale] if entry.results else PAPER
+    scale = entry.measured_at if entry.results else PAPER
     needs = entry.claim.needs(scale)
-    fewer = entry.results and scale is PAPER and needs.networks and entry.seeds < needs.seeds
-    refined = scale is PAPER and needs.diagrams
-    return f" --scale {scale.name}{f' --seeds {entry.seeds}' if fewer else ''}{' --refine' if refined else ''}"
+    fewer = entry.results and scale.full and needs.networks and entry.seeds < needs.seeds
+    refined = scale.full and needs.diagrams
+    return f"{scale.flags()}{f' --seeds {entry.seeds}' if fewer else ''}{' --refine' if refined else ''}"
 
 
 def _line(result: CheckResult | Remembered) -> str:
@@ -272,10 +284,10 @@ def _runs(entry: Entry) -> str:
     """The runs behind a claim: ids of networks, and names of diagrams."""
     if not entry.results:
         return ""
-    scale = replace(SCALES[entry.scale], seeds=entry.seeds)
+    scale = replace(entry.measured_at, seeds=entry.seeds)
     needs = entry.claim.needs(scale)
     ids = [spec.run_id[:8] for spec in needs.specs(scale)]
     rest = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
     words = [f"runs {', '.join(ids[:_MOST_IDS])}{rest}"] if ids else []
-    words += [f"diagram {plan.name}" for plan in needs.plans(SCALES[entry.scale])]
+    words += [f"diagram {plan.name}" for plan in needs.plans(entry.measured_at)]
     return f" · {' · '.join(words)}" if words else ""

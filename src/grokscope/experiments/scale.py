@@ -129,6 +129,15 @@ class Scale:
         columns, rows = self.grid or (None, None)
         return {alpha: columns, xi: rows, SEED: self.seeds}
 
+    @property
+    def other_grid(self) -> tuple[int, int] | None:
+        """The grid, if another one was asked for than that of the scale of this name.
+
+        >>> PAPER.other_grid, scales_of("paper", grid="9x10")[0].other_grid, QUICK.other_grid
+        (None, (9, 10), None)
+        """
+        return self.grid if self.grid != SCALES[self.name].grid else None
+
     def flags(self) -> str:
         """The command-line flags that mean this scale.
 
@@ -136,7 +145,7 @@ class Scale:
         ' --scale paper --grid 9x10'
         """
         own = SCALES[self.name]
-        grid = f" --grid {self.grid[0]}x{self.grid[1]}" if self.grid and self.grid != own.grid else ""
+        grid = " --grid {}x{}".format(*self.other_grid) if self.other_grid else ""
         same_seeds = (self.seeds, self.line_seeds) == (own.seeds, own.line_seeds)
         return f" --scale {self.name}{grid}{'' if same_seeds else f' --seeds {self.seeds}'}"
 
