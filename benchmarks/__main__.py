@@ -132,6 +132,20 @@ def whole_run(decay: float) -> Row:
     return row
 
 
+def over_the_model(work: str, fields: dict[str, object], limit: float) -> Row:
+    """By how many percent a step takes longer than its products would at the rate of the default setting."""
+    spec = BASE.updated(fields)
+    programs = {name: Program("grokscope", each, available_cores()) for name, each in (("own", spec), ("base", BASE))}
+    steps = {name: max(2, round(program.steps_per_second(3) / available_cores())) for name, program in programs.items()}
+    samples = interleaved(programs, steps, rounds=9)
+    for program in programs.values():
+        program.close()
+    more = operations(spec) / operations(BASE)
+    longer = [100 * (base / own / more - 1) for own, base in zip(samples["own"], samples["base"], strict=True)]
+    words = f"{work}, longer than its products (limit {limit:g})"
+    return Row(words, statistics.median(longer), unit="%", samples=samples)
+
+
 @dataclass
 class Variant:
     """Another kind of run, and what was aimed at."""
@@ -202,6 +216,11 @@ CASES: dict[str, Callable[[], Row]] = {
     "default": default_run,
     "figure-3": figure_3,
     **{name: variant.measured for name, variant in VARIANTS.items()},
+    "width-5000-over-model": partial(over_the_model, "N = 5000", {"model.width": 5000}, 5),
+    **{
+        f"alpha-{alpha}-over-model": partial(over_the_model, f"α = {alpha}", {"task.data_fraction": alpha}, 15)
+        for alpha in (0.7, 0.8, 0.9)
+    },
     "memory": memory,
     "wd-15": partial(whole_run, 15.0),
     "wd-20": partial(whole_run, 20.0),

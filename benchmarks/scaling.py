@@ -10,6 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from benchmarks.engine import EngineProgram
+from benchmarks.operations import over_other_pairs, over_training_pairs
 from grokscope import RunSpec
 from grokscope.engines.native_engine import instruction_level, native_module
 from grokscope.outputs import write_file, write_text
@@ -21,13 +22,6 @@ AXES: dict[str, tuple[str, list[float]]] = {
     "N": ("model.width", [125, 250, 500, 1000, 2000, 5000, 10000]),
     "α": ("task.data_fraction", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]),
 }
-
-
-def multiply_adds(spec: RunSpec) -> tuple[float, float]:
-    """Multiply-adds of a step's matrix products: over the training pairs; over the others plus the full grid."""
-    task = spec.task
-    n, N, p = task.training_size, spec.model.width, task.modulus
-    return 3.0 * n * N * p, 3.0 * (p * p - n) * N * p + 4.5 * N * N * p + 12.0 * p * p * N
 
 
 def milliseconds(spec: RunSpec) -> float:
@@ -69,13 +63,13 @@ def main() -> None:
     assert kernel is not None
     peak = max(kernel.fma_peak(instruction_level(), 0.2) for _ in range(5))
     # One number is fitted: which part of the peak the products reach, at the default setting.
-    reached = 2 * multiply_adds(BASE)[0] / milliseconds(BASE) / 1e6
+    reached = over_training_pairs(BASE) / milliseconds(BASE) / 1e6
     rows: dict[str, list[dict[str, float]]] = {}
     for name, (path, values) in AXES.items():
         rows[name] = []
         for value in values:
             spec = BASE.updated({path: value})
-            direct, complement = (2 * work / reached / 1e6 for work in multiply_adds(spec))
+            direct, complement = (work(spec) / reached / 1e6 for work in (over_training_pairs, over_other_pairs))
             rows[name].append(
                 {"value": value, "measured": milliseconds(spec), "direct": direct, "complement": complement}
             )

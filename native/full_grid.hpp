@@ -61,7 +61,9 @@ public:
         : Part(config, weights, gradients),
           transposed_w_(transposed_w),
           count_(training.count()),
-          rows_(size_t((p_ + BLOCK_INPUTS - 1) / BLOCK_INPUTS * p_)) {
+          together_((p_ + INPUTS - 1) / INPUTS),
+          labels_(size_t(together_ * p_ * INPUTS), int32_t(p_ * VECTOR_FLOATS)) {
+        for (Buffer* vectors : {&v_, &w_, &dv_, &dw_}) *vectors = Buffer((p_ + 1) * VECTOR_FLOATS);
         for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config.width, width_);
         for (Buffer* matrix : {&squares_, &products_, &plain_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
         for (Buffer* matrix : {&a_, &b_, &ga_, &gb_, &c_, &d_}) *matrix = Buffer(p_ * outputs_);
@@ -70,7 +72,7 @@ public:
             const long m = training.m[i], n = training.n[i], label = training.label[i];
             c_.data()[m * outputs_ + label] += 1;
             d_.data()[n * outputs_ + label] += 1;
-            rows_[size_t(n / BLOCK_INPUTS * p_ + m)].push_back({int32_t(n * PANEL), int32_t(label * PANEL)});
+            labels_[size_t((m % together_ * p_ + n) * INPUTS + m / together_)] = int32_t(label * VECTOR_FLOATS);
         }
     }
 
@@ -209,30 +211,55 @@ private:
         for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
     }
 
-    // −2 Σ_D Σ_k W_yk A_mk B_nk: what belongs to m stays in registers, and what belongs to a block of n in the first cache.
+    // −2 Σ_D Σ_k W_yk A_mk B_nk, for one vector of neurons after the other: copies of its V, W and their gradients, in rows of
+    // that vector alone, fit into the first cache together.
     void add_cross_terms() {
-        for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
-            const float *u = weights_.u() + panel, *v = weights_.v() + panel, *w = weights_.w() + panel;
-            float *du = gradients_.u() + panel, *dv = gradients_.v() + panel, *dw = gradients_.w() + panel;
-            for (size_t i = 0; i < rows_.size(); i++) {
-                const long m = long(i) % p_ * PANEL;
-                Vector own[TILE_VECTORS], sums[TILE_VECTORS] = {};
-                for (int j = 0; j < TILE_VECTORS; j++) own[j] = -2 * load(u + m + j * VECTOR_FLOATS);
-                for (const Row row : rows_[i]) {
-                    const float *other = v + row.n, *output = w + row.label;
-                    float *dother = dv + row.n, *doutput = dw + row.label;
-#pragma GCC unroll 8
-                    for (int j = 0; j < TILE_VECTORS; j++) {
-                        const long at = j * VECTOR_FLOATS;
-                        const Vector b = load(other + at), out = load(output + at);
-                        sums[j] += b * out;
-                        add(dother + at, own[j] * out);
-                        add(doutput + at, own[j] * b);
-                    }
-                }
-                for (int j = 0; j < TILE_VECTORS; j++) add(du + m + j * VECTOR_FLOATS, -2 * sums[j]);
+        for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_)
+            for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
+                copy_vectors(weights_.v() + panel + at, v_);
+                copy_vectors(weights_.w() + panel + at, w_);
+                dv_.clear(), dw_.clear();
+                for (long m = 0; m < together_; m++)
+                    add_cross_terms(m, weights_.u() + panel + at, gradients_.u() + panel + at);
+                add_vectors(dv_, gradients_.v() + panel + at);
+                add_vectors(dw_, gradients_.w() + panel + at);
             }
+    }
+
+    // Several inputs m go through all n together, so that what belongs to n is read once for all of them, and what belongs to
+    // them stays in registers. Pairs that are not in D have a row of zeros for their label's.
+    void add_cross_terms(long m, const float* u, float* du) {
+        Vector own[INPUTS], sums[INPUTS] = {};
+        for (long i = 0; i < INPUTS; i++) own[i] = is_input(m, i) ? -2 * load(u + input(m, i) * PANEL) : Vector{};
+        const float *v = v_.data(), *w = w_.data();
+        float *dv = dv_.data(), *dw = dw_.data();
+        const int32_t* label = labels_.data() + m * p_ * INPUTS;
+        for (long n = 0; n < p_; n++, v += VECTOR_FLOATS, dv += VECTOR_FLOATS, label += INPUTS) {
+            const Vector b = load(v);
+            Vector db{};
+#pragma GCC unroll 4
+            for (long i = 0; i < INPUTS; i++) {
+                const Vector out = load(w + label[i]);
+                sums[i] += b * out;
+                db += own[i] * out;
+                add(dw + label[i], own[i] * b);
+            }
+            add(dv, db);
         }
+        for (long i = 0; i < INPUTS; i++)
+            if (is_input(m, i)) add(du + input(m, i) * PANEL, -2 * sums[i]);
+    }
+
+    // Of the inputs that go together, the i-th. They are far apart: with y = m + n, neighbours would add to the gradient of the
+    // same label at neighbouring n, and wait for each other.
+    long input(long m, long i) const { return m + i * together_; }
+    bool is_input(long m, long i) const { return input(m, i) < p_; }
+
+    void copy_vectors(const float* panel, Buffer& out) {
+        for (long row = 0; row < p_; row++) store(out.data() + row * VECTOR_FLOATS, load(panel + row * PANEL));
+    }
+    void add_vectors(Buffer& from, float* panel) {
+        for (long row = 0; row < p_; row++) add(panel + row * PANEL, load(from.data() + row * VECTOR_FLOATS));
     }
 
     double counted(Buffer& counts, Buffer& logits) const {
@@ -253,14 +280,13 @@ private:
         return total;
     }
 
-    struct Row {
-        int32_t n, label;  // as distances in a panel
-    };
-    static constexpr long BLOCK_INPUTS = 32;  // whose rows of a panel, of V and of its gradient, are 6 KB
+    static constexpr long INPUTS = 4;  // that go through the cross terms together
 
     const Buffer& transposed_w_;
     const long count_;                                         // of D
-    std::vector<std::vector<Row>> rows_;                       // of D, by the block of n, then by m
+    const long together_;                                      // groups of inputs
+    std::vector<int32_t> labels_;                              // [together_, p, INPUTS]: of pairs in D, as distances in w_
+    Buffer v_, w_, dv_, dw_;                                   // [p + 1] vectors; the last is of pairs that are not in D
     Buffer c_, d_;                                             // [p, outputs_]: how often a label occurs with an input
     Buffer a_, b_, ga_, gb_;                                   // [p, outputs_], plain rows
     Buffer aw_, bw_;                                           // a W and b W: as large as U
