@@ -2,11 +2,13 @@
 
 Transformers, on the networks of Figures 7, 12 and 13: the learning rates of the authors' program, which has one for
 each module; as what a tied matrix starts; where dropout acts. Their accuracies are those without dropout and, as the
-authors' notebook measures them, with it. And the learning rate of Figure 15. Runs that are in the store are not done
-again. Writes benchmarks/unpublished-settings.csv and the tables of docs/settings.md, of as many runs as are there.
+authors' notebook measures them, with it. And the learning rate of Figure 15. Runs that are in the store, or in
+benchmarks/unpublished-settings.csv, are not done again. Writes that file and the tables of docs/settings.md, of as many
+runs as are there.
 """
 
 import argparse
+import csv
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -124,20 +126,39 @@ def main() -> None:
     parser.add_argument("--no-training", action="store_true", help="only write what is in the store")
     chosen = parser.parse_args()
     scans: dict[str, Networks] = {"Figure 15": list(deep_networks()), "Transformers": list(transformers())}
+    known = recorded_rows()
     if not chosen.no_training:
-        specs = [spec for networks in scans.values() for _, spec in networks]
+        specs = [spec for networks in scans.values() for _, spec in networks if spec.run_id not in known]
         with closing(run_all(specs, chosen.store, Running(workers=chosen.workers, weights=True))) as events:
             for number, event in enumerate((event for event in events if isinstance(event, Finished)), 1):
                 note(f"{number} of {len(specs)}: run {specs[event.index].run_id}, {event.phase}")
     rows: list[dict[str, Any]] = []
     with Store(chosen.store, create=False) as store:
         for figure, networks in scans.items():
-            there = [each for each in networks if not store.without_weights([each[1].run_id])]
-            own = [row(figure, setting, store.load(spec.run_id)) for setting, spec in there]
+            own = []
+            for setting, spec in networks:
+                if not store.without_weights([spec.run_id]):
+                    own.append(row(figure, setting, store.load(spec.run_id)))
+                elif spec.run_id in known:
+                    own.append(known[spec.run_id])
             document(figure, own, missing=len(networks) - len(own))
             rows += own
     if rows:
         write_text(DATA, csv_text({name: [each[name] for each in rows] for name in rows[0]}))
+
+
+def recorded_rows() -> dict[str, dict[str, Any]]:
+    """The lines that were written before, by run."""
+    if not DATA.exists():
+        return {}
+    words = ("about", "setting", "phase", "run_id")
+    with DATA.open(encoding="utf-8", newline="") as file:
+        return {
+            line["run_id"]: {
+                name: text if name in words else float(text) if text else None for name, text in line.items()
+            }
+            for line in csv.DictReader(file)
+        }
 
 
 def document(figure: str, rows: list[dict[str, Any]], missing: int) -> None:

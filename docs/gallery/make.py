@@ -36,7 +36,7 @@ from grokscope.store import Store
 from grokscope.sweeps.recorded import Recorded, read_outcomes
 
 HERE = Path(__file__).parent
-WEB_DPI = 100
+WEB_DPI = 160
 MOST_CSV_BYTES = 400_000
 _TWO_SIZES = " The networks of the diagrams are smaller than the others, with more weight decay (`--scale mixed`)."
 

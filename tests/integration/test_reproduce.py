@@ -32,7 +32,7 @@ def test_figures_are_made_from_nothing_and_reuse_what_is_there(tmp_path: Path) -
     assert "Training 3 networks" in first.stderr
     out = tmp_path / "grokscope-figures"
     for name in ("fig01", "fig03", "fig06"):
-        assert all((out / f"{name}{ending}").stat().st_size > 0 for ending in (".png", ".pdf", ".csv", ".txt"))
+        assert all((out / f"{name}{ending}").stat().st_size > 0 for ending in (".png", ".svg", ".pdf", ".csv", ".txt"))
     caption = (out / "fig01.txt").read_text()
     with (out / "fig01.csv").open() as file:
         rows = list(csv.DictReader(file))

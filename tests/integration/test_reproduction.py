@@ -26,7 +26,7 @@ def test_a_figure_comes_with_its_numbers_and_its_caption(tmp_path: Path, capsys:
     assert drawing._repr_png_().startswith(b"\x89PNG")
     assert drawing.save(tmp_path / "pictures") == tmp_path / "pictures" / "fig01.png"
     written = {path.name for path in (tmp_path / "pictures").iterdir()}
-    assert written == {"fig01.png", "fig01.pdf", "fig01.csv", "fig01.txt"}
+    assert written == {"fig01.png", "fig01.svg", "fig01.pdf", "fig01.csv", "fig01.txt"}
     assert (tmp_path / "pictures" / "fig01.txt").read_text() == drawing.caption
 
 

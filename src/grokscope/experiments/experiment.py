@@ -25,7 +25,7 @@ from grokscope.tables import Table, data_frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ENDINGS = (".png", ".pdf", ".csv", ".txt")  # of the files that a drawing is saved as
+ENDINGS = (".png", ".svg", ".pdf", ".csv", ".txt")  # of the files that a drawing is saved as
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class Drawing:
         return data_frame(self.data)
 
     def save(self, directory: Path | str) -> Path:
-        """Write the picture as .png and .pdf, the numbers as .csv and the caption as .txt; the path of the .png."""
+        """Write the picture as .png, .svg and .pdf, the numbers as .csv, the caption as .txt; the path of the .png."""
         from grokscope.plots import save_figure
 
         base = Path(directory) / (self.name or "figure")
         picture = save_figure(self.figure, base.with_name(f"{base.name}.png"))
-        save_figure(self.figure, base.with_name(f"{base.name}.pdf"))
+        for ending in (".svg", ".pdf"):
+            save_figure(self.figure, base.with_name(f"{base.name}{ending}"))
         write_table(base.with_name(f"{base.name}.csv"), rounded(self.data))
         write_text(base.with_name(f"{base.name}.txt"), self.caption)
         return picture
