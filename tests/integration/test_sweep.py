@@ -142,6 +142,7 @@ def test_a_sweep_goes_on_from_tables_of_cells(short: Path) -> None:
     assert "In the store grokscope-runs and the tables: 4 done, 0 failed, 2 to do" in planned.stdout
     done = grokscope("sweep", "mine.toml", "--cells", "tables", cwd=short)
     assert "Done: 6 of 6 runs are in the store or the tables." in done.stderr
+    assert "Look at it with: grokscope phase-diagram mine --cells tables" in done.stdout
     assert len(contents(short / "grokscope-runs")) == 2
     grokscope("phase-diagram", "mine", "--out", "part.csv", cwd=short)
     grokscope("phase-diagram", "mine", "--cells", "tables", "--out", "whole.csv", cwd=short)

@@ -1,5 +1,6 @@
 """`grokscope sweep`: many runs, as many at once as there are cores."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -166,7 +167,7 @@ def sweep(
             keep_both="--name keeps both",
         )
         stopped = started.carry_out(running, limit=limit)
-    _conclude(started, stopped=stopped, as_json=as_json)
+    _conclude(started, cells, stopped=stopped, as_json=as_json)
 
 
 def _describe(
@@ -193,7 +194,7 @@ def _describe(
         typer.echo(FEWER_WITH_REFINE)
 
 
-def _conclude(sweep: Sweep, *, stopped: bool, as_json: bool) -> None:
+def _conclude(sweep: Sweep, cells: Path | None, *, stopped: bool, as_json: bool) -> None:
     plan, standing = sweep.plan, sweep.standing()
     where = "the store or the tables" if sweep.recorded else "the store"
     if sweep.refined and not stopped and standing.complete:
@@ -212,7 +213,8 @@ def _conclude(sweep: Sweep, *, stopped: bool, as_json: bool) -> None:
     if as_json:
         print_json({"name": plan.name, "refined": sweep.refined, "stopped": stopped, **vars(standing)})
     else:
-        typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{store_flag(sweep.store.path)}")
+        tables = f" --cells {shlex.quote(str(cells))}" if cells else ""
+        typer.echo(f"Look at it with: grokscope phase-diagram {plan.name}{store_flag(sweep.store.path)}{tables}")
     if stopped:
         note("The same command goes on.")
         sys.exit(130)
