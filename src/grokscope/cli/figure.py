@@ -104,8 +104,8 @@ def figure(
 ) -> None:
     """Draw figures of the paper, after doing the runs that they need and the store does not have.
 
-    Each figure is written as .png, .svg and .pdf, its data as .csv, and its caption, with all settings and run ids, as .txt.
-    Ctrl-C is safe: the same command goes on. The exit status is 1 if runs failed.
+    Each figure is written as .png, .svg and .pdf, its data as .csv, and its caption, with all settings and run ids, as
+    .txt. Ctrl-C is safe: the same command goes on. The exit status is 1 if runs failed.
 
     [bold]Examples[/bold]
 
