@@ -43,18 +43,23 @@ public:
     void advance(long steps, double* losses) override {
         const FlushDenormals flush;
         for (long i = 0; i < steps; i++) {
-            losses[i] = compute_gradient();
-            step++;
+            const bool at_once = batches_.size() <= block_;
+            losses[i] = compute_gradient(at_once);
             for (auto& layer : layers_)
                 if (layer->batch_norm) layer->batch_norm->update_running_statistics();
-            optimise(config_, config_.learning(), step, places_.size(), gradients_.data(), weights_.data(),
-                     first_.data(), second_.data());
+            if (at_once) {
+                update(0, places_.hidden_begin);
+                update(places_.hidden_end, places_.size());
+            } else {
+                update(0, places_.size());
+            }
+            step++;
         }
     }
 
     double gradient() override {
         const FlushDenormals flush;
-        return compute_gradient();
+        return compute_gradient(false);
     }
 
     void evaluate(const Examples& examples, int64_t* predictions, double* losses) override {
@@ -106,7 +111,15 @@ private:
             if (layer->linear) layer->linear->transpose_weights();
     }
 
-    double compute_gradient() {
+    // These weights, of which the gradient is known.
+    void update(long begin, long end) {
+        optimise(config_, config_.learning(), step + 1, end - begin, gradients_.data() + begin, weights_.data() + begin,
+                 first_.data() + begin, second_.data() + begin);
+    }
+
+    // With `at_once` hidden weights are updated as soon as their gradients are there, which are then still in the cache. It
+    // takes a batch of one block.
+    double compute_gradient(bool at_once) {
         // The gradients of hidden layers are set by the first block.
         std::fill_n(gradients_.data(), places_.hidden_begin, 0.0f);
         std::fill(gradients_.data() + places_.hidden_end, gradients_.data() + places_.size(), 0.0f);
@@ -120,7 +133,7 @@ private:
             draw_masks(batch.places, start, rows);
             Rows& last = forward(batch.pairs, start, rows, true);
             loss += output_backward(batch.pairs, start, rows, last, count);
-            backward(batch.pairs, start, rows);
+            backward(batch.pairs, start, rows, at_once);
         }
         return loss / double(count);
     }
@@ -236,7 +249,7 @@ private:
         return loss;
     }
 
-    void backward(const Examples& pairs, long start, long rows) {
+    void backward(const Examples& pairs, long start, long rows, bool at_once) {
         for (size_t i = layers_.size(); i-- > 0;) {
             Layer& layer = *layers_[i];
             if (layer.layer_norm) layer.layer_norm->backward(layer.activations, upstream_, rows);
@@ -246,8 +259,14 @@ private:
             }
             for (long k = 0; k < width_; k += PANEL) differentiate(layer, rows, k);
             if (i == 0) break;
-            layer.linear->add_gradient(rows, upstream_.grid(), normalised(*layers_[i - 1]).grid(), start > 0);
             layer.linear->backward(rows, upstream_.grid(), next_.grid(), false);
+            const Place& place = places_.hidden[i - 1];
+            const long panel = panel_rows(place.rows) * PANEL;
+            for (long k = 0; k < width_; k += PANEL) {
+                const long begin = place.offset + k / PANEL * panel;
+                layer.linear->add_gradient_panel(rows, upstream_.grid(), normalised(*layers_[i - 1]).grid(), k, start > 0);
+                if (at_once) update(begin, begin + panel);
+            }
             std::swap(upstream_, next_);
         }
         const long p_rows = panel_rows(config_.modulus);
