@@ -41,9 +41,30 @@ struct Rows {
     Product product(long first = 0, long k = 0) { return {at(first, k), PANEL, panel}; }
 };
 
+typedef float Four __attribute__((vector_size(16)));
+typedef float LooseFour __attribute__((vector_size(16), aligned(4), may_alias));
+
+// Four rows of four numbers. Compilers make two-operand permutations of these constructors.
+static inline void transpose_four(const float* from, float* to, float factor) {
+    const auto row = [&](long i) { return factor * Four(*reinterpret_cast<const LooseFour*>(from + i * PANEL)); };
+    const auto put = [&](long i, Four column) { *reinterpret_cast<LooseFour*>(to + i * PANEL) = column; };
+    const Four a = row(0), b = row(1), c = row(2), d = row(3);
+    const Four ab{a[0], b[0], a[1], b[1]}, cd{c[0], d[0], c[1], d[1]};
+    const Four ab_high{a[2], b[2], a[3], b[3]}, cd_high{c[2], d[2], c[3], d[3]};
+    put(0, Four{ab[0], ab[1], cd[0], cd[1]});
+    put(1, Four{ab[2], ab[3], cd[2], cd[3]});
+    put(2, Four{ab_high[0], ab_high[1], cd_high[0], cd_high[1]});
+    put(3, Four{ab_high[2], ab_high[3], cd_high[2], cd_high[3]});
+}
+
 static void transpose_block(const float* from, long rows, long columns, float* to, float factor = 1) {
+    const long whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+    for (long row = 0; row < whole_rows; row += 4)
+        for (long column = 0; column < whole_columns; column += 4)
+            transpose_four(from + row * PANEL + column, to + column * PANEL + row, factor);
     for (long column = 0; column < columns; column++)
-        for (long row = 0; row < rows; row++) to[column * PANEL + row] = factor * from[row * PANEL + column];
+        for (long row = column < whole_columns ? whole_rows : 0; row < rows; row++)
+            to[column * PANEL + row] = factor * from[row * PANEL + column];
 }
 
 // The transpose of a matrix [rows, columns] in panels of its columns, in panels of its rows, times a factor.

@@ -164,40 +164,67 @@ private:
         for (long i = 0; i < count;) {
             const long n = rows.of[1][i], begin = i;
             while (++i < count && rows.of[1][i] == n) {}
-            for (long head = 0; head < heads_; head++)
-                mix_run_backward({rows.of[0] + begin, i - begin}, to_first + begin * heads_ + head, of.from(begin).at(0, k),
-                                 of.row, k, head, n, dots + (begin * heads_ + head) * VECTOR_FLOATS);
+            for (long head = 0; head < heads_;) {
+                const Run run{rows.of[0] + begin, i - begin};
+                const float *a = to_first + begin * heads_ + head, *d = of.from(begin).at(0, k);
+                float* dot = dots + (begin * heads_ + head) * VECTOR_FLOATS;
+                if (heads_ - head >= HEADS_AT_ONCE) {
+                    mix_run_backward<HEADS_AT_ONCE>(run, a, d, of.row, k, head, n, dot);
+                    head += HEADS_AT_ONCE;
+                } else {
+                    mix_run_backward<1>(run, a, d, of.row, k, head, n, dot);
+                    head++;
+                }
+            }
         }
     }
+
+    // As many as the registers hold: of each, two vectors for every vector of a panel. AVX-512 has 32 of them.
+    static constexpr int HEADS_AT_ONCE = VECTOR_FLOATS == 16 ? 4 : 1;
 
     struct Run {
         const int32_t* m;
         long count;
     };
 
+    // HEADS of them from `head` on, which read d once.
+    template <int HEADS>
     void mix_run_backward(Run run, const float* to_first, const float* d, long d_row, long k, long head, long n,
                           float* dots) {
         const long second = (n * heads_ + head) * PANEL;
         const float *t0 = table_[0].at(head, k), *t1 = table_[1].at(0, k) + second;
         float *d0 = dtable_[0].at(head, k), *d1 = dtable_[1].at(0, k) + second;
-        Vector from1[TILE_VECTORS], to1[TILE_VECTORS];
+        Vector from1[HEADS][TILE_VECTORS], to1[HEADS][TILE_VECTORS];
 #pragma GCC unroll 8
-        for (int j = 0; j < TILE_VECTORS; j++) from1[j] = load(t1 + j * VECTOR_FLOATS), to1[j] = load(d1 + j * VECTOR_FLOATS);
-        for (long i = 0; i < run.count; i++, d += d_row, to_first += heads_, dots += heads_ * VECTOR_FLOATS) {
-            const long first = run.m[i] * heads_ * PANEL;
-            const float a = *to_first, b = 1 - a;
-            Vector dot = load(dots);
+        for (int h = 0; h < HEADS; h++)
 #pragma GCC unroll 8
             for (int j = 0; j < TILE_VECTORS; j++) {
-                const Vector from = load(d + j * VECTOR_FLOATS);
-                dot += from * (load(t0 + first + j * VECTOR_FLOATS) - from1[j]);
-                add(d0 + first + j * VECTOR_FLOATS, a * from);
-                to1[j] += b * from;
+                from1[h][j] = load(t1 + h * PANEL + j * VECTOR_FLOATS);
+                to1[h][j] = load(d1 + h * PANEL + j * VECTOR_FLOATS);
             }
-            store(dots, dot);
+        for (long i = 0; i < run.count; i++, d += d_row, to_first += heads_, dots += heads_ * VECTOR_FLOATS) {
+            const long first = run.m[i] * heads_ * PANEL;
+            Vector from[TILE_VECTORS];
+#pragma GCC unroll 8
+            for (int j = 0; j < TILE_VECTORS; j++) from[j] = load(d + j * VECTOR_FLOATS);
+#pragma GCC unroll 8
+            for (int h = 0; h < HEADS; h++) {
+                const float a = to_first[h], b = 1 - a;
+                Vector dot = load(dots + h * VECTOR_FLOATS);
+#pragma GCC unroll 8
+                for (int j = 0; j < TILE_VECTORS; j++) {
+                    const long at = first + h * PANEL + j * VECTOR_FLOATS;
+                    dot += from[j] * (load(t0 + at) - from1[h][j]);
+                    add(d0 + at, a * from[j]);
+                    to1[h][j] += b * from[j];
+                }
+                store(dots + h * VECTOR_FLOATS, dot);
+            }
         }
 #pragma GCC unroll 8
-        for (int j = 0; j < TILE_VECTORS; j++) store(d1 + j * VECTOR_FLOATS, to1[j]);
+        for (int h = 0; h < HEADS; h++)
+#pragma GCC unroll 8
+            for (int j = 0; j < TILE_VECTORS; j++) store(d1 + h * PANEL + j * VECTOR_FLOATS, to1[h][j]);
     }
 
     const long tokens_, heads_, d_, size_, columns_;  // size_: dimensions of a head
