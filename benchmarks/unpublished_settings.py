@@ -20,8 +20,8 @@ import torch
 
 from grokscope import RunSpec
 from grokscope.arrays import Int64Array
-from grokscope.experiments.paper import fig15
-from grokscope.experiments.paper.fig07 import LESS_TRANSFORMER, MORE_TRANSFORMER, TRANSFORMER
+from grokscope.experiments.paper import fig12, fig15
+from grokscope.experiments.paper.fig07 import LESS_TRANSFORMER, MODULE_RATES, MORE_RATED, MORE_TRANSFORMER, TRANSFORMER
 from grokscope.experiments.paper.fig13 import DROPOUTS
 from grokscope.measure import NeuronSpectra
 from grokscope.measure.behaviour import Behaviour, behaviour_from
@@ -37,7 +37,6 @@ from grokscope.tasks import Inputs
 
 DATA, DOCUMENT = Path("benchmarks/unpublished-settings.csv"), Path("docs/settings.md")
 DECAY, RATE = "optimizer.weight_decay", "optimizer.learning_rate"
-AS_THE_AUTHORS = {"model.module_rates": True, "model.scaling": "d", "optimizer.decay_embeddings": False}
 ALPHA_9 = {"task.data_fraction": 0.9, "task.corruption": 0.1}  # of Figure 13's networks
 
 Networks = list[tuple[str, RunSpec]]  # each with what is special about it
@@ -48,16 +47,25 @@ def transformers() -> Iterator[tuple[str, RunSpec]]:
     for base in (LESS_TRANSFORMER, MORE_TRANSFORMER):
         yield "one rate, as in Figure 7", base
     for rate, decay in product((0.03, 0.01), (10.0, 5.0, 2.0)):
-        yield "a rate for each module", TRANSFORMER.updated({**AS_THE_AUTHORS, RATE: rate, DECAY: decay})
+        yield "a rate for each module", MODULE_RATES.updated({RATE: rate, DECAY: decay})
     for decay in (10.0, 50.0):  # the two weight decays that Figure 7 names, at the rate that the paper states
-        yield "a rate for each module", TRANSFORMER.updated({**AS_THE_AUTHORS, DECAY: decay})
-    for start in ("embedding", "unembedding"):
-        tied = {"model.tie_weights": True, "model.tied_start": start}
-        yield f"tied, starts as {start}", MORE_TRANSFORMER.updated(tied)
+        yield "a rate for each module", MODULE_RATES.updated({RATE: TRANSFORMER.optimizer.learning_rate, DECAY: decay})
+    for what in ("embedding", "unembedding"):
+        tied = {"model.tie_weights": True, "model.tied_start": what}
+        yield f"tied, starts as {what}", MORE_TRANSFORMER.updated(tied)
     for places, dropout in product(("residual", "everywhere"), DROPOUTS[1:]):
         where = "in two places" if places == "residual" else places
         changed = {**ALPHA_9, "model.dropout": dropout, "model.dropout_places": places}
         yield f"dropout {dropout:g} {where}", LESS_TRANSFORMER.updated(changed)
+    # Figures 12 and 13 with the rates that show what Figure 7(a) does.
+    for heads, shape in product(fig12.HEADS, fig12.SHAPES):
+        if (heads, shape) != (4, "1 layer"):  # which is above
+            rated = fig12.spec(heads, shape, MORE_RATED)
+            start = {"model.tied_start": "unembedding"} if rated.value_of("model.tie_weights") else {}
+            yield f"a rate for each module, {heads} heads, {shape}", rated.updated(start)
+    for decay, dropout in product((2.0, 10.0), DROPOUTS):
+        changed = {**ALPHA_9, "model.dropout": dropout, DECAY: decay}
+        yield f"a rate for each module, dropout {dropout:g}", MODULE_RATES.updated(changed)
 
 
 def deep_networks() -> Iterator[tuple[str, RunSpec]]:
