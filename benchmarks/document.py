@@ -1,4 +1,4 @@
-"""`python -m benchmarks.document`: put the measured numbers of benchmarks/results.json into docs/performance.md."""
+"""`python -m benchmarks.document`: put what was measured at each instruction level into docs/performance.md."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from typing import Any
 from grokscope.outputs import write_text
 
 DOCUMENT = Path("docs/performance.md")
-RESULTS = Path("benchmarks/results.json")
 
 
 def markdown_table(content: dict[str, Any]) -> str:
@@ -26,7 +25,7 @@ def markdown_table(content: dict[str, Any]) -> str:
             aim = row[f"target_{baseline}"]
             cells.append(f"{ratio} ({aim:g})" if aim and ratio else ratio)
         share = f"{row['of_peak']:.0%}" if row["of_peak"] else ""
-        cells.append(f"{share} ({row['target_peak']:.0%})" if share else "")
+        cells.append(f"{share} ({row['target_peak']:.0%})" if row["target_peak"] and share else share)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -41,8 +40,12 @@ def replace_results(document: Path, text: str) -> None:
 
 
 def main() -> None:
-    """Put the table into the docs."""
-    replace_results(DOCUMENT, markdown_table(json.loads(RESULTS.read_text())))
+    """Put the tables into the docs."""
+    results = sorted(Path("benchmarks").glob("results-*.json"))
+    if not results:
+        raise SystemExit("there are no benchmarks/results-*.json here: run `python -m benchmarks` in the repository")
+    tables = [markdown_table(json.loads(path.read_text(encoding="utf-8"))) for path in results]
+    replace_results(DOCUMENT, "\n\n".join(tables))
 
 
 if __name__ == "__main__":
