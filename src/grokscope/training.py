@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from grokscope.engines import SteppingEngine, initial_state, resolve_engine
 from grokscope.engines.group import make_group_engine
-from grokscope.measure import Moment, NeuronSpectra, Row, measurements_called, output_spectra, take_row
+from grokscope.measure import Moment, NeuronSpectra, Row, measurements_called, output_spectra, phases_along, take_row
 from grokscope.models import Evaluation, Weights
-from grokscope.phases import Phase, classify
+from grokscope.phases import Phase
 from grokscope.result import Checkpoint, RunResult
 from grokscope.settling import has_settled
 from grokscope.snapshots import Snapshots, snapshot_steps, snapshots_from
@@ -257,12 +257,7 @@ class _Record:
         )
 
     def _phase(self) -> Phase:
-        return classify(
-            train_accuracy=self.curve[-1].train_accuracy,
-            test_accuracy=self.curve[-1].test_accuracy,
-            corruption=self.dataset.corruption,
-            best_test_accuracy=max(row.test_accuracy for row in self.curve),
-        )
+        return phases_along(self.curve, self.dataset.corruption)[-1]
 
 
 def train(trainer: SteppingEngine, training: TrainingSpec) -> Iterator[npt.NDArray[np.float64]]:

@@ -13,7 +13,8 @@ from tests.integration.processes import here, start
 
 import grokscope as gs
 from grokscope.animation import frame_steps
-from grokscope.plots.animation import draw_frames, phase_so_far
+from grokscope.measure import phases_along
+from grokscope.plots.animation import draw_frames
 
 SMALL = ("--size", "240x160", "--frames", "3")
 
@@ -91,7 +92,7 @@ def test_the_phase_of_a_frame_is_that_of_a_run_that_ends_there(run: gs.RunResult
     for row in run.curve[::6]:
         shorter = gs.run(run.spec.updated({"training.steps": row.step}))
         past = [other for other in run.curve if other.step <= row.step]
-        assert phase_so_far(past, run.corruption) is shorter.phase
+        assert phases_along(past, run.corruption)[-1] is shorter.phase
 
 
 def test_frames_keep_both_ends_and_are_no_more_than_asked_for() -> None:

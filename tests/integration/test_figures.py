@@ -1,9 +1,13 @@
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
-from grokscope import RunSpec, run
+from grokscope import Phase, RunSpec, run
 from grokscope.experiments.paper import fig01
-from grokscope.plots import draw_runs, settings_line
+from grokscope.plots import draw_curves, draw_runs, settings_line
 
 
 def test_figure_1_has_the_settings_of_the_paper() -> None:
@@ -25,6 +29,44 @@ def test_figure_1_draws_what_the_runs_hold(tiny: RunSpec) -> None:
         assert heights == tiny.model.width - result.final.dead_neurons
         assert result.phase is not None
         assert result.phase.label in axes.get_title()
+
+
+def test_seeds_are_a_median_and_a_band_and_phases_a_strip(tiny: RunSpec) -> None:
+    seeds = [run(tiny.updated({"training.seed": seed})) for seed in range(3)]
+    axes = draw_curves(seeds[:1], ["three"], other_seeds=[seeds[1:]]).axes[0]
+    trained = np.array([[row.train_accuracy for row in result.curve] for result in seeds])
+    assert np.array_equal(np.asarray(axes.lines[0].get_ydata()), np.median(trained, axis=0))
+    band: Any = axes.collections[0].get_paths()[0].vertices
+    assert (band[:, 1].min(), band[:, 1].max()) == (trained.min(), trained.max())
+    strip: list[Any] = [patch for patch in axes.patches if patch.get_label() in {phase.label for phase in Phase}]
+    ends = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in strip]
+    steps = [row.step for row in seeds[0].curve]
+    assert ends[0][0] == steps[0]
+    assert max(end for _, end in ends) <= steps[-1]
+    assert seeds[0].phase is not None
+    last = max(list[Any](axes.patches), key=lambda patch: patch.get_x())
+    assert last.get_facecolor() == to_rgba(seeds[0].phase.color)
+
+
+def test_seeds_that_ended_early_are_drawn_where_all_were_measured(tiny: RunSpec) -> None:
+    whole = run(tiny)
+    shorter = replace(whole, curve=whole.curve[:-1])
+    for first, other in ((whole, shorter), (shorter, whole)):
+        line = draw_curves([first], ["two"], other_seeds=[[other]]).axes[0].lines[0]
+        assert list(np.asarray(line.get_xdata())) == [row.step for row in shorter.curve]
+
+
+def test_a_histogram_beside_another_keeps_the_room_of_its_legend(tiny: RunSpec) -> None:
+    deep, plain = run(tiny.updated({"model.depth": 3})), run(tiny)
+    tops = [draw_runs(results).axes[2].get_ylim()[1] for results in ([deep, plain], [plain, deep])]
+    assert tops[0] == pytest.approx(tops[1])
+
+
+@pytest.mark.parametrize("corruption", [0.0, 0.05, 0.35])
+def test_the_fraction_of_clean_labels_is_not_written_over_the_strip(tiny: RunSpec, corruption: float) -> None:
+    axes = draw_curves([run(tiny.updated({"task.corruption": corruption}))], ["one"]).axes[0]
+    (words,) = (text for text in axes.texts if text.get_text() == "1 − ξ")
+    assert words.get_verticalalignment() == ("bottom" if corruption == 0.35 else "top")
 
 
 @pytest.mark.parametrize("fields", [{"task.corruption": 0.0}, {"optimizer.learning_rate": 1e20}])

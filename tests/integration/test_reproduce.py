@@ -18,6 +18,7 @@ from tests.synthetic import synthetic_result
 from grokscope import Store, run
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Claim
+from grokscope.experiments.dense import densely
 from grokscope.experiments.evidence import missing_places
 from grokscope.experiments.experiment import Experiment
 from grokscope.experiments.paper.fig01 import specs
@@ -29,14 +30,14 @@ TINY_SCALE = ("--scale", "tiny")
 
 def test_figures_are_made_from_nothing_and_reuse_what_is_there(tmp_path: Path) -> None:
     first = grokscope("figure", "fig01", "fig03", "fig06", *TINY_SCALE, cwd=tmp_path)
-    assert "Training 3 networks" in first.stderr
+    assert "Training 4 networks" in first.stderr  # three for curves, one to prune
     out = tmp_path / "grokscope-figures"
     for name in ("fig01", "fig03", "fig06"):
         assert all((out / f"{name}{ending}").stat().st_size > 0 for ending in (".png", ".svg", ".pdf", ".csv", ".txt"))
     caption = (out / "fig01.txt").read_text()
     with (out / "fig01.csv").open() as file:
         rows = list(csv.DictReader(file))
-    for spec in specs():
+    for spec in map(densely, specs()):
         run_id = TINY.network(spec).run_id
         assert run_id in caption
         curve = Store(tmp_path / "grokscope-runs", create=False).load(run_id).curve
@@ -225,7 +226,7 @@ def test_a_figure_whose_runs_failed_is_named_and_the_others_are_drawn(
 
 def test_a_network_that_diverged_costs_its_own_figure_only(tmp_path: Path) -> None:
     store = Store(tmp_path / "grokscope-runs")
-    for spec in map(TINY.network, specs()):
+    for spec in map(TINY.network, [*specs(), *map(densely, specs())]):
         diverged = spec.optimizer.weight_decay == 15
         result = synthetic_result(spec)
         store.save(

@@ -9,9 +9,8 @@ import pytest
 from tests.synthetic import fill, synthetic_result
 
 import grokscope as gs
-from grokscope.experiments.catalogue import EXPERIMENTS
+from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
 from grokscope.experiments.claim import Verdict
-from grokscope.experiments.paper import fig01
 from grokscope.experiments.scale import TINY
 
 
@@ -20,7 +19,7 @@ def test_a_figure_comes_with_its_numbers_and_its_caption(tmp_path: Path, capsys:
     said = capsys.readouterr().err
     assert "Training 3 networks" in said
     assert "3 of 3: " in said
-    run_ids = {TINY.network(spec).run_id for spec in fig01.specs()}
+    run_ids = {spec.run_id for spec in EXPERIMENTS["fig01"].needs(TINY).specs(TINY)}
     assert set(drawing.data["run_id"]) == run_ids
     assert all(run_id in drawing.caption for run_id in run_ids)
     assert drawing._repr_png_().startswith(b"\x89PNG")
@@ -65,7 +64,7 @@ def test_a_reproduction_writes_figures_and_ledgers(tmp_path: Path) -> None:
 
 def test_a_figure_of_a_network_that_diverged_is_refused_with_the_reason(tmp_path: Path) -> None:
     store = gs.Store(tmp_path)
-    for spec in map(TINY.network, fig01.specs()):
+    for spec in EXPERIMENTS["fig01"].needs(TINY).specs(TINY):
         result = synthetic_result(spec)
         store.save(type(result)(**{**vars(result), "status": "diverged", "diverged_step": 3, "phase": None}))
     with pytest.raises(gs.GrokscopeError, match=r"fig01 was not drawn: run \w+ diverged at step 3"):
@@ -99,7 +98,7 @@ def test_without_pandas_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch:
 
 def test_with_pandas_there_is_a_row_for_each_seed_of_each_check(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
-    store = fill(tmp_path / "runs", EXPERIMENTS["fig01"].needs(TINY), TINY)
+    store = fill(tmp_path / "runs", CLAIMS["coexistence"].needs(TINY), TINY)
     frame = gs.claims(["coexistence", "fig06"], scale="tiny", store=store, run=False).to_pandas()
     assert list(frame[frame.claim == "coexistence"].check) == ["test accuracy", "corrupted accuracy"]
 

@@ -15,8 +15,21 @@ from tests.integration.processes import children, grokscope, start, wait_until
 
 from grokscope import Store, run
 
-# Some seconds: long enough to be interrupted in the middle.
-LONG = ("train", "--modulus", "11", "--width", "24", "--steps", "60000", "--measure-every", "1000", "--dropout", "0.1")
+# Some seconds even with AVX-512: long enough to be interrupted in the middle, or waited for.
+STEPS = 240_000
+LONG = (
+    "train",
+    "--modulus",
+    "11",
+    "--width",
+    "24",
+    "--steps",
+    f"{STEPS}",
+    "--measure-every",
+    "4000",
+    "--dropout",
+    "0.1",
+)
 TINY = ("train", "--modulus", "11", "--width", "24", "--steps", "30", "--json")
 
 
@@ -62,7 +75,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(
     assert "Traceback" not in errors
     assert not is_under_way(tmp_path)
     assert Store(tmp_path / "grokscope-runs").all() == []
-    assert 0 < checkpointed_step(tmp_path, uninterrupted["run_id"]) < 60000
+    assert 0 < checkpointed_step(tmp_path, uninterrupted["run_id"]) < STEPS
     assert "1 run with a checkpoint to go on from" in grokscope("status", cwd=tmp_path).stderr
     assert curve_of(grokscope(*LONG, "--json", cwd=tmp_path)) == uninterrupted
     assert not list((tmp_path / "grokscope-runs" / "checkpoints").iterdir())
@@ -77,7 +90,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path, uninterrupted:
     process = start_and_wait(tmp_path)
     process.kill()
     _, errors = process.communicate()
-    logged = [int(step) for step in re.findall(r"step (\d+) of 60000", errors)]
+    logged = [int(step) for step in re.findall(rf"step (\d+) of {STEPS}", errors)]
     assert all(step > saved for step in logged)  # what was done is not done again
     assert checkpointed_step(tmp_path, uninterrupted["run_id"]) >= saved
     assert curve_of(grokscope(*LONG, "--json", cwd=tmp_path)) == uninterrupted
@@ -145,8 +158,8 @@ def test_a_forced_run_that_is_interrupted_leaves_the_stored_one(
 
 def test_a_run_that_a_sweep_began_is_finished_by_train(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
-        "[base.task]\nmodulus = 11\n[base.model]\nwidth = 24\ndropout = 0.1\n[base.training]\nsteps = 60000\n"
-        'measure_every = 1000\n[axes]\n"training.seed" = [0]\n'
+        "[base.task]\nmodulus = 11\n[base.model]\nwidth = 24\ndropout = 0.1\n[base.training]\nsteps = 240000\n"
+        'measure_every = 4000\n[axes]\n"training.seed" = [0]\n'
     )
     process = start("sweep", "mine.toml", cwd=tmp_path)
     wait_until(lambda: is_under_way(tmp_path), "the run has started")
@@ -157,7 +170,7 @@ def test_a_run_that_a_sweep_began_is_finished_by_train(tmp_path: Path) -> None:
         tmp_path, *(file.name[:16] for file in (tmp_path / "grokscope-runs/checkpoints").iterdir())
     )
     done = grokscope(*LONG, cwd=tmp_path)
-    logged = [int(step) for step in re.findall(r"step (\d+) of 60000", done.stderr)]
+    logged = [int(step) for step in re.findall(rf"step (\d+) of {STEPS}", done.stderr)]
     assert min(logged) > step > 0
     assert "1 of 1 runs are in the store" in grokscope("sweep", "mine.toml", cwd=tmp_path).stderr
 

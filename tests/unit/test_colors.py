@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from grokscope import Phase
+from grokscope.plots.palette import ACCURACIES
 
 Array = npt.NDArray[np.float64]
 
@@ -55,3 +56,10 @@ def test_phases_are_told_apart(sight: str) -> None:
 def test_phases_are_told_from_the_paper(sight: str) -> None:
     white = as_seen("#ffffff", SIGHT[sight])
     assert all(np.linalg.norm(as_seen(phase.color, SIGHT[sight]) - white) >= 20 for phase in Phase)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_curves_are_told_apart_by_colour_or_dash(sight: str) -> None:
+    for (_, color, line), (_, other, dash) in combinations(ACCURACIES.values(), 2):
+        distance = np.linalg.norm(as_seen(color, SIGHT[sight]) - as_seen(other, SIGHT[sight]))
+        assert line != dash or distance >= 20

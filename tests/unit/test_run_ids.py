@@ -1,8 +1,8 @@
 """Run ids are for ever: the runs of every figure and claim, at every scale, against a list made at release 0.1.
 
 `tests/data/run_ids.json` has for each scale and experiment the ids of its single networks, and of each diagram the
-number of its cells and a digest of their ids in order. A new experiment is added to it; a line that is there never
-changes.
+number of its cells and a digest of their ids in order. A new experiment is added to it, and new networks to a line; an
+id that is there never goes.
 """
 
 import hashlib

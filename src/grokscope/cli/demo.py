@@ -28,11 +28,12 @@ def demo(
 
     Runs that are in the store already are not trained again.
     """
+    from grokscope.experiments.dense import densely
     from grokscope.experiments.paper import fig01
     from grokscope.plots import check_figure_path, save_figure
 
     check_figure_path(out)
-    specs, running = tuple(fig01.specs()), Running(engine=engine)
+    specs, running = tuple(map(densely, fig01.specs())), Running(engine=engine)
     check_engines(running, specs)
     started = time.perf_counter()
     missing = missing_networks(Store(store, create=True), specs)

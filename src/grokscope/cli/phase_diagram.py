@@ -72,9 +72,9 @@ def phase_diagram(
             typer.echo(f"Table: {write_text(path, diagram.to_csv())}")
         else:
             from grokscope.plots import draw_phase_diagram, save_figure
-            from grokscope.plots.phase_diagram import settings_line
+            from grokscope.plots.finishing import shared_settings
 
-            shared = "" if table else settings_line([diagram.plan])  # a table does not have them
+            shared = "" if table else shared_settings([diagram.plan])  # a table does not have them
             picture = draw_phase_diagram(diagram, accuracies=accuracies, subtitle=shared)
             typer.echo(f"Figure: {save_figure(picture, path)}")
     sources = Counter(cell.source for cell in diagram.all_cells())

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from grokscope.engines import ENGINES
+from grokscope.measure import phases_along
 from grokscope.models import Weights
-from grokscope.phases import classify
 from grokscope.result import Checkpoint, RunResult
 from grokscope.settling import has_settled
 from grokscope.spec import RunSpec
@@ -108,6 +108,4 @@ def _ends_where_it_should(result: RunResult, *, complete: bool) -> bool:
 
 
 def _phase(result: RunResult) -> object:
-    row = result.final
-    best = max(row.test_accuracy for row in result.curve)
-    return classify(row.train_accuracy, row.test_accuracy, result.corruption, best)
+    return phases_along(result.curve, result.corruption)[-1]

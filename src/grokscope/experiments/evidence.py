@@ -8,6 +8,7 @@ evidence.look(View(COEXISTENCE, pruning_curves))     # computed once, however ma
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -128,6 +129,14 @@ class Evidence:
     def networks(self, specs: Iterable[RunSpec]) -> list[RunResult]:
         """Several of them."""
         return [self.network(spec) for spec in specs]
+
+    def seeds_of(self, spec: RunSpec, count: int) -> list[RunResult]:
+        """A single network with as many of these seeds as the scale has, but for further ones that diverged."""
+        results = [self.network(spec)]
+        for seed in range(1, self.scale.seed_count(count)):
+            with suppress(DivergedError):
+                results.append(self.at_seed(seed).network(spec))
+        return results
 
     def diagram(self, plan: Plan) -> PhaseDiagram:
         """A phase diagram of the paper. Cells that were left out because their neighbours agree are inferred."""

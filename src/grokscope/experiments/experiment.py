@@ -85,10 +85,14 @@ class Experiment:
         return self.why_unavailable()
 
     def drawing(self, evidence: Evidence) -> Drawing:
-        """Draw it from runs that are there."""
+        """Draw it from runs that are there, with letters for its panels and a line with what all networks share."""
+        from grokscope.experiments.subtitle import subtitle
+        from grokscope.plots.finishing import finish
+
         if self.draw is None:
             raise GrokscopeError(f"{self.name} has no draw function")
         drawing = self.draw(evidence)
         if not isinstance(drawing, Drawing):
             raise GrokscopeError(f"draw of {self.name} must return a Drawing, and returned {type(drawing).__name__}")
+        finish(drawing.figure, subtitle(self.needs(evidence.scale), evidence.scale))
         return drawing

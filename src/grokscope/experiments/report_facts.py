@@ -55,6 +55,12 @@ SETTINGS = (
     Setting("Transformers", "plain AdamW; logits and scores divided by √d, where the authors' code has d", ASSUMED),
     Setting("Figure 7", "weight decays 0.5 and 2 (Transformer), 1 and 5 (MLP)", ASSUMED),
     Setting(
+        "Figures 7 and 12, where it says so",
+        "a rate for each module, logits and scores divided by d, embeddings not decayed",
+        f"{CODE}, switched off in the notebook",
+    ),
+    Setting("Figures 7 and 12, with a rate for each module", "learning rate 0.03, weight decays 2 and 10", ASSUMED),
+    Setting(
         "Figures 7 and 15",
         "weights of deep MLPs start with variance 2/fan-in, which the paper states for Figure 14 only",
         ASSUMED,

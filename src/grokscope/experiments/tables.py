@@ -21,6 +21,17 @@ def curves(results: Mapping[str, RunResult]) -> Table:
     }
 
 
+def curves_of_seeds(networks: Mapping[str, Sequence[RunResult]]) -> Table:
+    """The same for networks of several seeds, each with its seed in its name if there is more than one."""
+    return curves(
+        {
+            f"{name}, seed {result.spec.training.seed}" if len(seeds) > 1 else name: result
+            for name, seeds in networks.items()
+            for result in seeds
+        }
+    )
+
+
 def neurons(results: Mapping[str, RunResult]) -> Table:
     """The IPR of every neuron at the input and, in deep networks, at the output. Dead neurons have none."""
     rows = []

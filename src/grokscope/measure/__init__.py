@@ -3,7 +3,7 @@
 from grokscope.measure.ablation.ablation import Ablations, ablate
 from grokscope.measure.audit.audit import Audit, audit_labels
 from grokscope.measure.curve import measure_network
-from grokscope.measure.events import TrainingEvents, training_events
+from grokscope.measure.events import TrainingEvents, phases_along, training_events
 from grokscope.measure.ledger import Ledger, LedgerRecorder
 from grokscope.measure.logits import LogitTable, logits_of, measure_logits
 from grokscope.measure.measurement import (
@@ -61,6 +61,7 @@ __all__ = [
     "neuron_waves",
     "output_spectra",
     "output_waves",
+    "phases_along",
     "pruning_curves",
     "pruning_orders",
     "random_order",

@@ -7,14 +7,24 @@ before it, `after`, and what came and went between two measurements is not seen.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from grokscope.errors import GrokscopeError
 from grokscope.measure.measurement import Row
-from grokscope.phases import HIGH_ACCURACY
+from grokscope.phases import HIGH_ACCURACY, Phase, classify
 
 MEMORISED_SHARE = 0.5  # of the corrupted examples; with less there is nothing much to unlearn
 UNLEARNED_SHARE = 0.5  # of the most corrupted examples that were ever memorised at once
 COLLAPSED_SHARE = 0.1  # of the largest norm; weight decay alone takes a network that works to a half or a fifth
+
+
+def phases_along(curve: Sequence[Row], corruption: float) -> list[Phase]:
+    """For each row, what the run would be called if it had ended there."""
+    best = accumulate((row.test_accuracy for row in curve), max)
+    return [
+        classify(row.train_accuracy, row.test_accuracy, corruption, so_far)
+        for row, so_far in zip(curve, best, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from grokscope.arrays import FloatArray, Int64Array
-from grokscope.measure import NeuronWaves, Row, neuron_waves
+from grokscope.measure import NeuronWaves, neuron_waves, phases_along
 from grokscope.models import Weights
-from grokscope.phases import Phase, classify
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, BLUE, INPUT_COLOR
 from grokscope.plots.runs import ipr_limit, settings_line
@@ -119,14 +118,8 @@ class _Drawing:
         self._power.set_data(waves.power[self._rows])
         for bar, count in zip(self._bars, self._histogram(waves), strict=True):
             bar.set_height(count)
-        phase = phase_so_far(past, self._result.corruption)
+        phase = phases_along(past, self._result.corruption)[-1]
         self._heading.set_text(f"{settings_line(self._result)}\nstep {step:,}: {phase.label}")
-
-
-def phase_so_far(rows: Sequence[Row], corruption: float) -> Phase:
-    """What the run would be called if it had ended with the last of these rows."""
-    best = max(row.test_accuracy for row in rows)
-    return classify(rows[-1].train_accuracy, rows[-1].test_accuracy, corruption, best)
 
 
 def _accuracy_lines(axes: Axes, result: RunResult) -> dict[str, Line2D]:

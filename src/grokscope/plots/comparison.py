@@ -8,15 +8,8 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
-from grokscope.plots.phase_diagram import (
-    add_subtitle,
-    axis_label,
-    draw_phases,
-    label_ticks,
-    panel_letter,
-    panel_title,
-    phase_handles,
-)
+from grokscope.plots.finishing import panel_letter
+from grokscope.plots.phase_diagram import axis_label, draw_phases, label_ticks, panel_title, phase_handles
 from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
 from grokscope.sweeps.diagram import PhaseDiagram
@@ -27,7 +20,6 @@ def draw_phase_diagrams(
     names: Sequence[str] = (),
     beside: Sequence[Mapping[str, RunResult]] = (),
     outline: Literal["output", "before"] = "output",
-    subtitle: str = "",
 ) -> Figure:
     """One row for each diagram: its panels, then an IPR histogram for each network that stands beside it.
 
@@ -56,5 +48,4 @@ def draw_phase_diagrams(
             for unused in grid[row, len(diagram.panels) + len(results) :]:
                 unused.remove()
         figure.legend(handles=phase_handles(*diagrams), loc="outside lower center", ncols=min(8, 2 * abreast))
-        add_subtitle(figure, subtitle)
     return figure

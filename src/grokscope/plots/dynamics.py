@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from grokscope.measure import Ledger, Row, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import BLACK, BLUE, GREEN, INPUT_COLOR, PINK, VERMILION, YELLOW
+from grokscope.plots.palette import BLACK, GREEN, INPUT_COLOR, ORANGE, PINK, SKY, VERMILION
 from grokscope.plots.pruning import LOSSES
-from grokscope.plots.runs import draw_accuracies, draw_columns
+from grokscope.plots.runs import draw_accuracies, draw_columns, shared_handles
 from grokscope.plots.saying import say_instead
 from grokscope.result import RunResult
 
@@ -23,9 +23,9 @@ _EVENTS = {  # label, colour, line
     "collapsed": ("norms collapsed", "0.5", "-"),
 }
 _NORM_LINES = {  # U and V are alike, so the line of one must show through that of the other
-    "norm_u": (BLUE, "-"),
-    "norm_v": (YELLOW, ":"),
-    "norm_w": (VERMILION, "-"),
+    "norm_u": (SKY, "-"),
+    "norm_v": (ORANGE, ":"),
+    "norm_w": (BLACK, "-"),
 }
 _FATES = {"memorised": PINK, "recovered": GREEN, "other": "0.6"}
 
@@ -52,7 +52,9 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
             _mark(axes, events)
         for axes in (sizes, periodicity):
             axes.set_xlabel("optimisation step")
-        accuracies.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)  # there is no room among the curves
+        handles = shared_handles([accuracies])
+        # There is no room among the curves.
+        accuracies.legend(handles.values(), handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
         for axes in (losses, sizes) if norms else (losses,):
             axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
         if not norms:

@@ -13,13 +13,12 @@ from grokscope.arrays import Int64Array
 from grokscope.measure import LogitTable
 from grokscope.measure.logits import PARTS
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import BLUE, GREEN, VERMILION
+from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, LABEL_COLOR, TEST, TRUTH_COLOR
 from grokscope.plots.runs import settings_line
 from grokscope.result import RunResult
 
 _ABREAST = 4
-_TRUTH_COLOR, _LABEL_COLOR = BLUE, VERMILION  # blue and red, as in Figure 23
-_PART_COLORS = {"corrupted": _LABEL_COLOR, "clean": GREEN, "test": _TRUTH_COLOR}
+_PART_COLORS = {"corrupted": ACCURACIES["corrupted_accuracy"][1], "clean": CLEAN_COLOR, "test": TEST[1]}
 _BINS = 60
 _SHOWN_POSITIONS = 8  # of an example, in its title
 
@@ -71,9 +70,9 @@ def draw_logits_of_networks(
 def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.float32]) -> None:
     truth, label = int(table.truth[k]), int(table.label[k])
     axes.plot(np.arange(len(logits)), logits, color="0.55", linewidth=0.9)
-    axes.plot(truth, logits[truth], "o", color=_TRUTH_COLOR, markersize=6, label="true label")
+    axes.plot(truth, logits[truth], "o", color=TRUTH_COLOR, markersize=6, label="true label")
     # Smaller, so that a drawn label that is the true one hides nothing.
-    axes.plot(label, logits[label], "o", color=_LABEL_COLOR, markersize=4.5, label="label trained on")
+    axes.plot(label, logits[label], "o", color=LABEL_COLOR, markersize=4.5, label="label trained on")
     axes.set_title(f"{_name(table, k)}: true {truth}, trained on {label}", fontsize=9, fontweight="normal")
     axes.set_xlabel("label")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronSpectra, NeuronWaves
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BAR_EDGE, INPUT_COLOR
+from grokscope.plots.runs import count_neurons
 
 _IPR_BINS = np.linspace(0, 1, 41).tolist()
 
@@ -50,4 +50,4 @@ def _draw_iprs(axes: Axes, spectra: NeuronSpectra) -> None:
     axes.hist(live, _IPR_BINS, color=INPUT_COLOR, edgecolor=BAR_EDGE)
     dead = f", {int(spectra.dead.sum())} dead" if spectra.dead.any() else ""
     axes.set(title=f"{len(live)} neurons{dead}", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    count_neurons(axes)

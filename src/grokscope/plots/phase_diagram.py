@@ -1,6 +1,6 @@
 """Pictures of sweeps: phase diagrams."""
 
-import string
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -20,10 +20,11 @@ from matplotlib.ticker import MaxNLocator
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
+from grokscope.plots.finishing import add_subtitle, panel_letter
 from grokscope.plots.palette import BLACK
 from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
 from grokscope.sweeps.labels import said, short_field, short_value
-from grokscope.sweeps.plan import SEED, Axis, Plan
+from grokscope.sweeps.plan import Axis
 
 _PANELS_ABREAST = 6
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits
@@ -84,48 +85,6 @@ def draw_phase_diagram(
     return figure
 
 
-def panel_letter(place: int) -> str:
-    """What a panel is called in a text.
-
-    >>> panel_letter(0), panel_letter(27)
-    ('(a) ', '(ab) ')
-    """
-    letters = string.ascii_lowercase
-    return f"({(letters[place // 26 - 1] if place >= 26 else '') + letters[place % 26]}) "
-
-
-def add_subtitle(figure: Figure, words: str) -> None:
-    """A quiet line above all panels: the settings that they share."""
-    if words:
-        figure.suptitle(words, fontsize="small", color="0.35", fontweight="normal")
-
-
-_SIGNS = {"task.modulus": "p", "task.group": "group", "model.width": "N", "model.embed": "d", "training.steps": "steps"}
-
-
-def settings_line(plans: Sequence[Plan]) -> str:
-    """The sizes that all networks of some diagrams share, and how many there are of each.
-
-    >>> settings_line([Plan("wd", axes=(Axis.over("optimizer.weight_decay", (0, 5)),))])
-    'p = 97, N = 500, steps = 2000, one seed'
-    >>> settings_line([Plan("kinds", axes=(Axis.over("model.kind", ("mlp", "transformer")),))])
-    'p = 97, steps = 2000, one seed'
-    """
-    first = plans[0]
-    varied = {path for plan in plans for axis in plan.axes for path in axis.fields}
-    kinds = {path.partition(".")[0] for path in varied if path.endswith(".kind")}  # each may have sizes of its own
-    same = [
-        f"{sign} = {first.base.value_of(path)}"
-        for path, sign in _SIGNS.items()
-        if path not in varied and path.partition(".")[0] not in kinds and all(plan.base.has(path) for plan in plans)
-        if len({plan.base.value_of(path) for plan in plans}) == 1
-    ]
-    seeds = {plan.seed_count for plan in plans}
-    if SEED not in varied or len(seeds) == 1:
-        same.append("one seed" if seeds == {1} else f"{max(seeds)} seeds")
-    return ", ".join(same)
-
-
 def _accuracy_map(diagram: PhaseDiagram, kind: str) -> ValueMap:
     cells = [[[getattr(cell, f"{kind}_accuracy") for cell in row] for row in panel.cells] for panel in diagram.panels]
     return ValueMap(np.array(cells, float))
@@ -149,6 +108,9 @@ _FIELD_LABELS = {
 }
 
 
+Point = tuple[float, float]
+
+
 def draw_phases(axes: Axes, panel: Panel, diagram: PhaseDiagram) -> None:
     """A colour for each outcome, paler where it is inferred; lines between phases; marks for what needs a word."""
     across, up = _cell_edges(diagram)
@@ -165,15 +127,66 @@ def draw_phases(axes: Axes, panel: Panel, diagram: PhaseDiagram) -> None:
             if applies(cell)
         ]
         axes.plot(*zip(*marked, strict=True) if marked else ([], []), linestyle="", **_MARKS[kind])
+    _name_regions(axes, panel, across, up)
+
+
+_NAME_POINTS, _LETTER_POINTS = 7.0, 4.0  # of the names of regions: their size, and the width of a letter
+_PANEL_POINTS = (165.0, 150.0)  # about how large a panel is
+
+
+def _name_regions(axes: Axes, panel: Panel, across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]) -> None:
+    """The name of each phase within it, where there is room for it."""
+    outcomes = np.array([[cell.outcome or "" for cell in row] for row in panel.cells])  # [rows, columns]
+    for phase in Phase:
+        for words in dict.fromkeys((phase.label, phase.label.replace(" ", "\n"))):
+            if middle := _room_for(words, outcomes == phase.value, across, up):
+                red, green, blue = to_rgb(phase.color)
+                dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+                color = "white" if dark else "0.1"
+                axes.text(*middle, words, fontsize=_NAME_POINTS, color=color, ha="center", va="center")
+                break
+
+
+def _room_for(
+    words: str, own: npt.NDArray[np.bool_], across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]
+) -> Point | None:
+    """The middle of the block of a phase's own cells, large enough for some words, that is nearest to their centre.
+
+    >>> cells = np.array([[True, True, True], [False, False, True]])
+    >>> _room_for("short", cells, np.arange(4.0), np.arange(3.0))
+    (1.5, 0.5)
+    >>> _room_for("a rather long name for two of three cells", cells, np.arange(4.0), np.arange(3.0)) is None
+    True
+    """
+    lines = words.split("\n")
+    width = (_LETTER_POINTS * max(map(len, lines)) + 4) / _PANEL_POINTS[0] * (across[-1] - across[0])
+    height = (1.25 * _NAME_POINTS * len(lines)) / _PANEL_POINTS[1] * (up[-1] - up[0])
+    columns, rows = _blocks(across, width), _blocks(up, height)
+    rooms = [
+        ((across[left] + across[right]) / 2, (up[low] + up[high]) / 2)
+        for low, high in rows
+        for left, right in columns
+        if own[low:high, left:right].all()
+    ]
+    if not rooms:
+        return None
+    y, x = (np.argwhere(own) + 0.5).mean(axis=0)
+    centre = np.interp(x, range(len(across)), across), np.interp(y, range(len(up)), up)
+    extent = across[-1] - across[0], up[-1] - up[0]
+    near = min(rooms, key=lambda room: math.hypot((room[0] - centre[0]) / extent[0], (room[1] - centre[1]) / extent[1]))
+    return float(near[0]), float(near[1])
+
+
+def _blocks(edges: npt.NDArray[np.float64], length: float) -> list[tuple[int, int]]:
+    """The shortest runs of cells that have this length, from each cell on."""
+    ends = np.searchsorted(edges, edges[:-1] + length * (1 - 1e-9))
+    return [(start, int(end)) for start, end in enumerate(ends) if end < len(edges)]
 
 
 def _color(cell: Cell) -> tuple[float, float, float]:
     red, green, blue = to_rgb(_OUTCOME_COLORS[cell.outcome] if cell.outcome else _MISSING)
     white = _PALER if cell.source == "inferred" else 0.0
     return (red + white * (1 - red), green + white * (1 - green), blue + white * (1 - blue))
-
-
-Point = tuple[float, float]
 
 
 def _borders(panel: Panel, across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]) -> list[tuple[Point, Point]]:

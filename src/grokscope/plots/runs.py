@@ -1,20 +1,25 @@
 """Pictures of single runs: curves, IPR histograms, scales of a norm, attention."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import groupby, pairwise
+from operator import itemgetter
 from textwrap import wrap
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib import style
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from grokscope.engines import initial_state
 from grokscope.extension import short_name
-from grokscope.measure import COLUMNS, Row, neuron_spectra
+from grokscope.measure import COLUMNS, Row, neuron_spectra, phases_along
+from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, BLUE, INPUT_COLOR, OUTPUT_COLOR
 from grokscope.plots.saying import say_instead
@@ -24,6 +29,9 @@ from grokscope.spec import RunSpec
 _IPR_BINS = 40
 _MOST_OWN_COLUMNS = 4
 _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
+_LEGEND_ABREAST = 4  # entries below each column
+_STRIP = (0.953, 0.99)  # of the height of a panel
+_ROOM_ABOVE = 0.92  # an accuracy above which there is no room for words below the strip
 
 
 def draw_runs(
@@ -31,17 +39,22 @@ def draw_runs(
     titles: Sequence[str] | None = None,
     *,
     attention_of: tuple[int, int] | None = None,
+    other_seeds: Sequence[Sequence[RunResult]] = (),
 ) -> Figure:
     """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
 
-    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it.
+    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it. Other seeds of a
+    run are drawn as a band.
 
     Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
     (m, n) is given, its attention. Columns that a user's measurements recorded have a panel each.
     """
     results = [results] if isinstance(results, RunResult) else results
     titles = [settings_line(result) for result in results] if titles is None else titles
-    panels: dict[str, Callable[[Axes, RunResult], None]] = {"accuracy": draw_accuracies, "neurons": draw_ipr_histogram}
+    panels: dict[str, Callable[[Axes, RunResult], None]] = {
+        "accuracy": _accuracies_with(results, other_seeds),
+        "neurons": draw_ipr_histogram,
+    }
     if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
         panels["|γ| of the norm"] = draw_norm_scales
     if attention_of is not None:
@@ -52,9 +65,24 @@ def draw_runs(
     return _draw_columns(results, titles, panels)
 
 
-def draw_curves(results: Sequence[RunResult], titles: Sequence[str]) -> Figure:
-    """The accuracies of several runs side by side (Figures 19 to 22)."""
-    return _draw_columns(results, titles, {"accuracy": draw_accuracies})
+def draw_curves(
+    results: Sequence[RunResult], titles: Sequence[str], *, other_seeds: Sequence[Sequence[RunResult]] = ()
+) -> Figure:
+    """The accuracies of several runs side by side (Figures 19 to 22), with those of other seeds within a band."""
+    return _draw_columns(results, titles, {"accuracy": _accuracies_with(results, other_seeds)})
+
+
+def draw_seeds(networks: Mapping[str, Sequence[RunResult]]) -> Figure:
+    """The same for several networks, each with its title and the runs of its seeds."""
+    runs = list(networks.values())
+    return draw_curves([seeds[0] for seeds in runs], list(networks), other_seeds=[seeds[1:] for seeds in runs])
+
+
+def _accuracies_with(
+    results: Sequence[RunResult], other_seeds: Sequence[Sequence[RunResult]]
+) -> Callable[[Axes, RunResult], None]:
+    others = {result.run_id: others for result, others in zip(results, other_seeds or [()] * len(results), strict=True)}
+    return lambda axes, result: draw_accuracies(axes, result, others.get(result.run_id, ()))
 
 
 def draw_row(panels: Mapping[str, Callable[[Axes], None]]) -> Figure:
@@ -83,9 +111,17 @@ def _draw_columns(
             first.tick_params(labelleft=True)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
             axes[0, column].set_title(f"{_wrapped(title)}\n{result.outcome}")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(handles) if len(results) > 1 else 2)
+        handles = shared_handles(axes[0])
+        abreast = max(2, min(len(handles), _LEGEND_ABREAST * len(results)))
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=abreast)
     return figure
+
+
+def shared_handles(panels: Iterable[Axes]) -> dict[str, Artist]:
+    """What the legends of several panels would have, each label once, and phases last."""
+    found = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    phases = [phase.label for phase in Phase if phase.label in found]
+    return {label: found[label] for label in [*(each for each in found if each not in phases), *phases]}
 
 
 def _wrapped(title: str) -> str:
@@ -94,18 +130,42 @@ def _wrapped(title: str) -> str:
     return "\n".join(wrap(kept_together, 44))
 
 
-def draw_accuracies(axes: Axes, result: RunResult) -> None:
-    """Accuracies against the step, on a logarithmic axis: what happens early is over within tens of steps."""
-    steps = [row.step for row in result.curve]
+def draw_accuracies(axes: Axes, result: RunResult, other_seeds: Sequence[RunResult] = ()) -> None:
+    """Accuracies against the step, on a logarithmic axis: what happens early is over within tens of steps.
+
+    Of several seeds the lines are medians, and bands go from the lowest to the highest. Above the curves a strip says
+    in which phase the first one would have ended at each step.
+    """
+    seeds = [{row.step: row for row in each.curve} for each in (result, *other_seeds)]
+    steps = [row.step for row in result.curve if all(row.step in rows for rows in seeds)]
     for column, (label, color, line) in ACCURACIES.items():
-        values = np.array([getattr(row, column) for row in result.curve])
-        if not np.isnan(values).all():
-            # A single point is no line.
-            axes.plot(steps, values, line, color=color, label=label, marker="o" if len(steps) == 1 else None)
+        values = np.array([[getattr(rows[step], column) for step in steps] for rows in seeds])  # [seeds, steps]
+        if np.isnan(values).all():
+            continue
+        if len(seeds) > 1:
+            axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=color, alpha=0.18, linewidth=0)
+        # A single point is no line.
+        marker = "o" if len(steps) == 1 else None
+        axes.plot(steps, np.median(values, axis=0), linestyle=line, color=color, label=label, marker=marker)
     clean = 1 - result.corruption
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
-    axes.annotate("1 − ξ", (1, clean), xytext=(2, 2), textcoords="offset points", color="0.4", fontsize=8.5)
-    axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.03))
+    side, gap = ("top", -2) if clean > _ROOM_ABOVE else ("bottom", 2)  # above could be the strip
+    axes.annotate("1 − ξ", (1, clean), xytext=(2, gap), textcoords="offset points", va=side, color="0.4", fontsize=8.5)
+    _draw_phases_along(axes, result)
+    axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.1), yticks=np.linspace(0, 1, 6))
+
+
+def _draw_phases_along(axes: Axes, result: RunResult) -> None:
+    """A strip above accuracies in the colours of the phases, which change half way between measured steps."""
+    steps = [row.step for row in result.curve]
+    edges = [*steps[:1], *(math.sqrt(low * high) for low, high in pairwise(steps)), *steps[-1:]]
+    named = set()
+    for phase, group in groupby(enumerate(phases_along(result.curve, result.corruption)), key=itemgetter(1)):
+        places = [place for place, _ in group]
+        span = axes.axvspan(edges[places[0]], edges[places[-1] + 1], *_STRIP, color=phase.color, linewidth=0)
+        if phase not in named:
+            span.set_label(phase.label)
+            named.add(phase)
 
 
 def draw_columns(axes: Axes, curve: Sequence[Row], columns: Mapping[str, tuple[str, str, str]], ylabel: str) -> None:
@@ -146,14 +206,23 @@ def draw_ipr_histogram(
     if dead.any() and not dead.all():
         note += f", {int(dead.sum())} dead"
     axes.hist(values["input"], bins, color=INPUT_COLOR, edgecolor=BAR_EDGE, label=f"input, {note}")
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     for name, color in (("output", OUTPUT_COLOR), ("before", "0.25")):
         if name in values:
             axes.hist(values[name], bins, histtype="step", color=color, linewidth=1.4, label=name)
-            axes.margins(y=0.3)  # room for the legend
             axes.legend(loc="upper right")
+    count_neurons(axes, room=len(values) > 1)
     if len(values) == 1:  # no legend
         axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def count_neurons(axes: Axes, *, room: bool = False) -> None:
+    """A logarithmic axis of counts, on which a low mode is seen beside a high one; with room above for a legend."""
+    before = axes.get_ylim()[1] if axes.get_yscale() == "log" else 0.0  # by another panel that shares the axis
+    axes.set_yscale("log")
+    highest = max(each.dataLim.y1 for each in axes.get_shared_y_axes().get_siblings(axes))  # the axis may be shared
+    wanted = max(10, highest if math.isfinite(highest) else 0) * (6 if room else 2)
+    axes.set_ylim(0.7, max(wanted, before))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:g}"))
 
 
 def _why_no_ipr(result: RunResult) -> str:

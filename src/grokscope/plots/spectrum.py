@@ -16,7 +16,7 @@ from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import BAR_EDGE, BLUE, INPUT_COLOR, ORANGE, OUTPUT_COLOR, VERMILION
-from grokscope.plots.runs import settings_line
+from grokscope.plots.runs import count_neurons, settings_line
 from grokscope.result import RunResult
 
 _HIGH_COLOR, _LOW_COLOR, _BEFORE_COLOR = BLUE, ORANGE, "0.6"
@@ -90,7 +90,7 @@ def _draw_iprs(
     dead = int((~waves.live).sum())
     if dead:
         axes.plot([], [], " ", label=f"{dead} dead")
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    count_neurons(axes, room=True)
     axes.legend(loc="upper right")
 
 

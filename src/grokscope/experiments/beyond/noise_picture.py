@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import ACCURACIES, SKY, VERMILION
+from grokscope.plots.palette import ACCURACIES, LABEL_COLOR, TRUTH_COLOR
 from grokscope.result import RunResult
 
-_ANSWERS = {"truth": VERMILION, "truth + 1": SKY, "another": "0.75"}
+_ANSWERS = {"truth": TRUTH_COLOR, "truth + 1": LABEL_COLOR, "another": "0.75"}
 _SHORT = {"Partial Inversion": "Partial Inv.", "Full Inversion": "Full Inv.", "Memorization": "Memoriz."}
 
 

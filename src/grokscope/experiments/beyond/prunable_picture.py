@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import BLUE, GREEN, VERMILION
+from grokscope.plots.palette import BLACK, BLUE, ORANGE
 from grokscope.plots.phase_diagram import field_label
 
 if TYPE_CHECKING:
     from grokscope.experiments.beyond.prunable import Prunable
 
-_COLORS, _MARKERS = (BLUE, VERMILION, GREEN), ("o", "s", "^")  # one for each weight decay
+_COLORS, _MARKERS = (BLUE, ORANGE, BLACK), ("o", "s", "^")  # one for each weight decay
 
 
 def draw_prunable(found: "Mapping[str, Mapping[float, Mapping[object, Prunable]]]") -> Figure:

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
 from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
+from grokscope.experiments.dense import SEEDS, densely
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.curves import distance_from_clean, final
@@ -29,17 +30,19 @@ def specs() -> list[RunSpec]:
 
 def needs(scale: Scale) -> Needs:
     """Three networks."""
-    return Needs(networks=tuple(specs()))
+    return Needs(networks=tuple(map(densely, specs())), seeds=SEEDS)
 
 
 def draw(evidence: Evidence) -> Drawing:
     """Curves above, IPR histograms below."""
-    results = evidence.networks(specs())
-    return Drawing(picture(results), tables.curves(dict(zip(_titles(results), results, strict=True))))
+    networks = [evidence.seeds_of(densely(spec), SEEDS) for spec in specs()]
+    first = [seeds[0] for seeds in networks]
+    figure = draw_runs(first, _titles(first), other_seeds=[seeds[1:] for seeds in networks])
+    return Drawing(figure, tables.curves_of_seeds(dict(zip(_titles(first), networks, strict=True))))
 
 
 def picture(results: Sequence[RunResult]) -> Figure:
-    """The figure alone."""
+    """The figure of one seed alone."""
     return draw_runs(results, _titles(results))
 
 

@@ -3,19 +3,18 @@
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronSpectra
-from grokscope.plots.palette import BAR_EDGE, BLUE, GREEN, INPUT_COLOR, VERMILION
-from grokscope.plots.runs import draw_columns
+from grokscope.plots.palette import BAR_EDGE, BLUE, INPUT_COLOR, SKY, VERMILION
+from grokscope.plots.runs import count_neurons, draw_columns
 from grokscope.result import RunResult
 
 _CURVES = {
     "train_accuracy": ("train accuracy", BLUE, "-"),
     "test_accuracy": ("test accuracy", VERMILION, "-"),
-    "mean_ipr": ("mean IPR", GREEN, "--"),
+    "mean_ipr": ("mean IPR", SKY, "--"),
 }
-_BEFORE_COLOR, _AFTER_COLOR = "0.55", BLUE
+_BEFORE_COLOR, _AFTER_COLOR = "0.55", SKY
 
 
 def draw_grokking(axes: Axes, result: RunResult) -> None:
@@ -40,5 +39,5 @@ def draw_iprs_before_and_after(axes: Axes, before: NeuronSpectra, after: NeuronS
     axes.hist(before.neuron_ipr[~before.dead], bins, color=_BEFORE_COLOR, alpha=0.7, label="before")
     axes.hist(after.neuron_ipr[~after.dead], bins, color=INPUT_COLOR, edgecolor=BAR_EDGE, label="after")
     axes.set(title="IPR of the neurons", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper right")
+    count_neurons(axes, room=True)

@@ -10,7 +10,7 @@ import numpy as np
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
-from grokscope.experiments.diagrams import drawing_of, subtitle_of
+from grokscope.experiments.diagrams import drawing_of
 from grokscope.experiments.evidence import Evidence, Needs, View
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.regions import (
@@ -44,7 +44,7 @@ def draw(evidence: Evidence) -> Drawing:
     """Weight decay above, dropout below."""
     decay, dropout = evidence.diagram(WEIGHT_DECAY), evidence.diagram(DROPOUT)
     data = tables.stacked(fig3a=decay.to_columns(), fig3b=dropout.to_columns())
-    return Drawing(draw_phase_diagrams([decay, dropout], subtitle=subtitle_of(evidence, WEIGHT_DECAY, DROPOUT)), data)
+    return Drawing(draw_phase_diagrams([decay, dropout]), data)
 
 
 def _half(name: str, plan: Plan, regularisation: str, claims: tuple[Claim, ...]) -> Experiment:

@@ -50,7 +50,8 @@ def draw(evidence: Evidence) -> Drawing:
     histograms, scales = figure.axes[:2], figure.axes[2]
     highest = max(axes.get_ylim()[1] for axes in histograms)  # the same for both, which are to be compared
     for axes in histograms:
-        axes.set(ylabel="neurons", ylim=(0, highest))
+        axes.set_ylabel("neurons")
+        axes.set_ylim(top=highest)
     scales.set(ylabel="|γ|", ylim=(0, None))
     return Drawing(figure, tables.neurons({"with BatchNorm": normed, "without BatchNorm": plain}))
 

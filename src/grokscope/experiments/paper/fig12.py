@@ -11,7 +11,7 @@ from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.paper.fig07 import MORE_TRANSFORMER, UNKNOWN_OPTIMISER
+from grokscope.experiments.paper.fig07 import MORE_RATED, MORE_TRANSFORMER, UNKNOWN_OPTIMISER
 from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.deep import ipr_growth, ipr_ratio
 from grokscope.experiments.scale import Scale
@@ -24,10 +24,13 @@ HEADS = (8, 4)
 SHAPES = {"1 layer": (1, False), "2 layers": (2, False), "1 layer, tied": (1, True)}  # layers, tied weights
 
 
-def spec(heads: int, shape: str) -> RunSpec:
+def spec(heads: int, shape: str, base: RunSpec = MORE_TRANSFORMER) -> RunSpec:
     """One of the Transformers, at α = .8, ξ = .2 and the weight decay with which Figure 7's generalises."""
     layers, tied = SHAPES[shape]
-    return MORE_TRANSFORMER.updated({"model.heads": heads, "model.layers": layers, "model.tie_weights": tied})
+    return base.updated({"model.heads": heads, "model.layers": layers, "model.tie_weights": tied})
+
+
+EIGHT_RATED = spec(8, "1 layer", MORE_RATED)
 
 
 def specs() -> list[RunSpec]:
@@ -95,7 +98,8 @@ EXPERIMENT = Experiment(
     "training, for Transformers with eight heads (above) and four (below): with one layer, with two, and with the "
     "embedding tied to the unembedding. "
     "The paper says that depth changes nothing, that more heads raise the IPR and that tying lowers it; with plain "
-    "AdamW a second layer and tying raise it here, and more heads do not.",
+    "AdamW, which all of these have, a second layer and tying raise it here, and more heads do not. With a rate for "
+    "each module seeds disagree about more heads.",
     needs=needs,
     draw=draw,
     claims=(
@@ -160,11 +164,32 @@ EXPERIMENT = Experiment(
             cause=Cause(
                 Reason.UNPUBLISHED,
                 "The optimiser scheme and the weight decay of Figure 12 are not published; with plain AdamW and one "
-                "seed the difference is a few percent, in the other direction.",
+                "seed the difference is a few percent, in the other direction. With a rate for each module seeds "
+                "disagree (transformer-module-rates-heads).",
             ),
             note=_SEEN
             + "With 8 heads it ends at 0.049 in one layer and 0.079 in two, with 4 heads at 0.051 and 0.085. "
             + _TOO_SMALL,
+        ),
+        Claim(
+            "transformer-module-rates-heads",
+            "Figure 12",
+            "With a rate for each module, as the authors' code can have it, more heads make a Transformer's embedding "
+            "more periodic.",
+            (
+                Check("test accuracy with 8 heads", final("test_accuracy"), low=0.9, of=EIGHT_RATED),
+                Check("IPR with 8 heads over that with 4", ipr_ratio, low=1.05, of=(EIGHT_RATED, MORE_RATED)),
+            ),
+            seeds=5,
+            stated="2026-11-18",
+            seen_before="Stated after one seed of both networks had been seen.",
+            cause=Cause(
+                Reason.SEEDS,
+                "All five seeds with eight heads find the rule, and three with four. Of these three one has the higher "
+                "IPR with four heads.",
+            ),
+            note="Whether the paper used these rates is not known. With them and tied weights a network learns nothing "
+            "at this learning rate.",
         ),
         _claim(
             "transformer-tying-lowers-ipr",

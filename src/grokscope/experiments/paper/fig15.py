@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim, Remarks
+from grokscope.experiments.dense import densely
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.curves import final
@@ -15,7 +16,7 @@ from grokscope.experiments.quantities.distributions import LOW_IPR, live_ipr, sh
 from grokscope.experiments.scale import Scale
 from grokscope.phases import HIGH_ACCURACY
 from grokscope.plots import draw_row
-from grokscope.plots.runs import draw_accuracies, draw_ipr_histogram, draw_norm_scales
+from grokscope.plots.runs import draw_accuracies, draw_ipr_histogram, draw_norm_scales, shared_handles
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
@@ -40,12 +41,12 @@ MORE_CORRUPTED = SPEC.updated({"task.corruption": 0.2})  # where Table 2 could t
 
 def needs(scale: Scale) -> Needs:
     """One network."""
-    return Needs(networks=(SPEC,))
+    return Needs(networks=(densely(SPEC),))
 
 
 def draw(evidence: Evidence) -> Drawing:
     """Its curve, the IPR at both ends, and |γ| against the IPR at both ends."""
-    result = evidence.network(SPEC)
+    result = evidence.network(densely(SPEC))
     panels = {
         result.outcome: partial(_draw_curve, result=result),
         "neurons": partial(draw_ipr_histogram, result=result),
@@ -61,7 +62,8 @@ def draw(evidence: Evidence) -> Drawing:
 def _draw_curve(axes: Axes, result: RunResult) -> None:
     draw_accuracies(axes, result)
     axes.set_ylabel("accuracy")
-    axes.legend(loc="center left")
+    handles = shared_handles([axes])
+    axes.legend(handles.values(), handles, loc="center left")
 
 
 def _draw_scales(axes: Axes, result: RunResult, end: str) -> None:

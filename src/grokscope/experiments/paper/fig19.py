@@ -3,13 +3,14 @@
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
+from grokscope.experiments.dense import SEEDS, densely
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.curves import final, final_difference
 from grokscope.experiments.scale import Scale
 from grokscope.phases import HIGH_ACCURACY
-from grokscope.plots import draw_curves
+from grokscope.plots.runs import draw_seeds
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
@@ -23,13 +24,13 @@ def specs() -> dict[float, RunSpec]:
 
 def needs(scale: Scale) -> Needs:
     """Four networks."""
-    return Needs(networks=tuple(specs().values()))
+    return Needs(networks=tuple(map(densely, specs().values())), seeds=SEEDS)
 
 
 def draw(evidence: Evidence) -> Drawing:
     """Curves side by side."""
-    results = {f"dropout {dropout:g}": evidence.network(spec) for dropout, spec in specs().items()}
-    return Drawing(draw_curves(list(results.values()), list(results)), tables.curves(results))
+    networks = {f"dropout {dropout:g}": evidence.seeds_of(densely(spec), SEEDS) for dropout, spec in specs().items()}
+    return Drawing(draw_seeds(networks), tables.curves_of_seeds(networks))
 
 
 # ---- what the claims measure ------------------------------------------------------------------------------------

@@ -8,13 +8,14 @@ from typing import Unpack
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim, Remarks
+from grokscope.experiments.dense import SEEDS, densely
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.scale import Scale
 from grokscope.models import Norm
 from grokscope.phases import GUESSING_MARGIN, HIGH_ACCURACY, Phase
-from grokscope.plots import draw_curves
+from grokscope.plots.runs import draw_seeds
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 
@@ -31,13 +32,14 @@ def phase_specs(norm: Norm) -> dict[float, RunSpec]:
 
 
 def _three_networks(scale: Scale, norm: Norm) -> Needs:
-    return Needs(networks=tuple(phase_specs(norm).values()))
+    return Needs(networks=tuple(map(densely, phase_specs(norm).values())), seeds=SEEDS)
 
 
 def _draw_three_phases(evidence: Evidence, norm: Norm) -> Drawing:
     """One of Figures 20 to 22."""
-    results = {f"α = {fraction:g}": evidence.network(spec) for fraction, spec in phase_specs(norm).items()}
-    return Drawing(draw_curves(list(results.values()), list(results)), tables.curves(results))
+    specs = phase_specs(norm)
+    networks = {f"α = {fraction:g}": evidence.seeds_of(densely(spec), SEEDS) for fraction, spec in specs.items()}
+    return Drawing(draw_seeds(networks), tables.curves_of_seeds(networks))
 
 
 def phases_claim(

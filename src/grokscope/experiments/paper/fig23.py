@@ -87,7 +87,7 @@ EXPERIMENT = Experiment(
     name="fig23",
     title="Logits of corrupted examples in three phases",
     caption="What the networks of Figure 1 say about the first four corrupted training examples whose drawn label is "
-    "not the true one. Blue: the true label; red: the label it was trained on.",
+    "not the true one. Green: the true label; pink: the label it was trained on.",
     needs=needs,
     draw=draw,
     claims=(

@@ -3,7 +3,6 @@
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.diagrams import subtitle_of
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS, with_decay, with_dropout
@@ -49,7 +48,7 @@ def draw(evidence: Evidence) -> Drawing:
     """Weight decay above, dropout below."""
     decay, dropout = evidence.diagram(WEIGHT_DECAY), evidence.diagram(DROPOUT)
     data = tables.stacked(fig26a=decay.to_columns(), fig26b=dropout.to_columns())
-    return Drawing(draw_phase_diagrams([decay, dropout], subtitle=subtitle_of(evidence, WEIGHT_DECAY, DROPOUT)), data)
+    return Drawing(draw_phase_diagrams([decay, dropout]), data)
 
 
 def _alike(first: Region, second: Region) -> float:

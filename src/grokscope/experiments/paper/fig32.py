@@ -17,7 +17,7 @@ from grokscope.experiments.scale import Scale
 from grokscope.experiments.tables import from_rows
 from grokscope.measure import PruningCurve
 from grokscope.plots import STYLE
-from grokscope.plots.palette import BLUE, VERMILION
+from grokscope.plots.palette import BLUE, ORANGE
 from grokscope.plots.widths import draw_against_width
 from grokscope.spec import RunSpec
 
@@ -60,7 +60,7 @@ def draw(evidence: Evidence) -> Drawing:
         panels = figure.subplots(1, 2)
         labels = ("neurons needed for the rule", "% of neurons that can go")
         for axes, column, label in zip(panels, names[-2:], labels, strict=True):
-            for rule, color in ((_AS_BEFORE, BLUE), (_FIXED, VERMILION)):
+            for rule, color in ((_AS_BEFORE, BLUE), (_FIXED, ORANGE)):
                 chosen = np.array(data["rule_kept"]) == rule
                 widths, values = np.array(data["width"])[chosen], np.array(data[column], float)[chosen]
                 known = ~np.isnan(values)
