@@ -62,10 +62,14 @@ public:
           transposed_w_(transposed_w),
           count_(training.count()),
           together_((p_ + INPUTS - 1) / INPUTS),
-          labels_(size_t(together_ * p_ * INPUTS), int32_t(p_ * VECTOR_FLOATS)) {
-        for (Buffer* vectors : {&v_, &w_, &dv_, &dw_}) *vectors = Buffer((p_ + 1) * VECTOR_FLOATS);
+          plain_row_(odd_lines(width_)),
+          labels_(size_t(together_ * p_ * INPUTS), int32_t(p_ * VECTOR_FLOATS)),
+          pairs_(training.m.size()),
+          ends_(size_t(p_)) {
+        w_ = Buffer((p_ + 1) * VECTOR_FLOATS);
         for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config.width, width_);
-        for (Buffer* matrix : {&squares_, &products_, &plain_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
+        plain_ = Buffer(p_ * plain_row_);
+        for (Buffer* matrix : {&squares_, &products_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
         for (Buffer* matrix : {&a_, &b_, &ga_, &gb_, &c_, &d_}) *matrix = Buffer(p_ * outputs_);
         for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
         for (size_t i = 0; i < training.m.size(); i++) {
@@ -73,16 +77,20 @@ public:
             c_.data()[m * outputs_ + label] += 1;
             d_.data()[n * outputs_ + label] += 1;
             labels_[size_t((m % together_ * p_ + n) * INPUTS + m / together_)] = int32_t(label * VECTOR_FLOATS);
+            ends_[size_t(label)]++;
         }
+        std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+        std::vector<long> next(ends_.size());
+        std::copy(ends_.begin(), ends_.end() - 1, next.begin() + 1);
+        for (size_t i = 0; i < training.m.size(); i++)
+            pairs_[size_t(next[size_t(training.label[i])]++)] = {int32_t(training.m[i] * PANEL),
+                                                                 int32_t(training.n[i] * PANEL)};
     }
 
     // The gradient of ½Σ‖f‖² over all pairs, less that of Σ_D f_y but for its last term.
     void add_all_pairs() {
         const long N = config_.width;
         float *u = weights_.u(), *v = weights_.v(), *w = weights_.w();
-        gram(u, gram_u_);
-        gram(v, gram_v_);
-        gram(w, gram_w_);
         column_sums(u, column_u_);
         column_sums(v, column_v_);
         logits_of_squares(u, a_);
@@ -91,12 +99,16 @@ public:
         grid_sums(v, column_u_, b_, a_, d_, gb_);
         times_w(a_, aw_);
         times_w(b_, bw_);
+        // The second cache does not hold all that is [N, N], so what is made is soon used.
+        gram(w, gram_w_);
+        gram(v, gram_v_);
         input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
+        gram(u, gram_u_);
         input_gradient(v, u, bw_, aw_, gb_, column_u_, gram_u_, gradients_.v());
-        output_gradient(u, a_, ga_, column_v_);
-        output_gradient(v, b_, gb_, column_u_);
         multiply_elements(gram_u_, gram_v_);
         multiply(p_, N, N, left_matrix(w), mixed_.right(), matrix_product(gradients_.w()), true);
+        output_gradient(u, a_, ga_, column_v_);
+        output_gradient(v, b_, gb_, column_u_);
     }
 
     // The pairs that are not in D have been taken off: adds the last term, and makes it the gradient of the loss. Returns
@@ -120,8 +132,8 @@ private:
     void gram(const float* x, Rows& out) {
         for (long i = 0; i < p_; i++)
             for (long k = 0; k < width_; k += PANEL)
-                std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * width_ + k);
-        const Left transposed{plain_.data(), 1, width_, PANEL * width_};
+                std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * plain_row_ + k);
+        const Left transposed{plain_.data(), 1, plain_row_, PANEL * plain_row_};
         for (long k = 0; k < width_; k += PANEL)
             multiply(std::min(k + PANEL, config_.width), PANEL, p_, transposed,
                      {x + k / PANEL * matrix_panel_, PANEL, 0}, {out.at(0, k), PANEL, 0}, false);
@@ -211,30 +223,27 @@ private:
         for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
     }
 
-    // −2 Σ_D Σ_k W_yk A_mk B_nk, for one vector of neurons after the other: copies of its V, W and their gradients, in rows of
-    // that vector alone, fit into the first cache together.
+    // −2 Σ_D Σ_k W_yk A_mk B_nk, for one vector of neurons after the other, whose U, V and W stay in the first cache. Sums stay in
+    // registers: those of U and V go over the grid, those of W over the pairs of each label.
     void add_cross_terms() {
         for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_)
-            for (long at = 0; at < PANEL; at += VECTOR_FLOATS) {
-                copy_vectors(weights_.v() + panel + at, v_);
-                copy_vectors(weights_.w() + panel + at, w_);
-                dv_.clear(), dw_.clear();
+            for (long at = panel; at < panel + PANEL; at += VECTOR_FLOATS) {
+                const float *u = weights_.u() + at, *v = weights_.v() + at, *w = weights_.w() + at;
+                for (long row = 0; row < p_; row++) store(w_.data() + row * VECTOR_FLOATS, load(w + row * PANEL));
                 for (long m = 0; m < together_; m++)
-                    add_cross_terms(m, weights_.u() + panel + at, gradients_.u() + panel + at);
-                add_vectors(dv_, gradients_.v() + panel + at);
-                add_vectors(dw_, gradients_.w() + panel + at);
+                    add_input_terms(m, u, v, gradients_.u() + at, gradients_.v() + at);
+                add_output_terms(u, v, gradients_.w() + at);
             }
     }
 
-    // Several inputs m go through all n together, so that what belongs to n is read once for all of them, and what belongs to
-    // them stays in registers. Pairs that are not in D have a row of zeros for their label's.
-    void add_cross_terms(long m, const float* u, float* du) {
+    // Several inputs m go through all n together, so that what belongs to n is read once for all of them. Pairs that are not
+    // in D have a row of zeros for their label's.
+    void add_input_terms(long m, const float* u, const float* v, float* du, float* dv) {
         Vector own[INPUTS], sums[INPUTS] = {};
         for (long i = 0; i < INPUTS; i++) own[i] = is_input(m, i) ? -2 * load(u + input(m, i) * PANEL) : Vector{};
-        const float *v = v_.data(), *w = w_.data();
-        float *dv = dv_.data(), *dw = dw_.data();
+        const float* w = w_.data();
         const int32_t* label = labels_.data() + m * p_ * INPUTS;
-        for (long n = 0; n < p_; n++, v += VECTOR_FLOATS, dv += VECTOR_FLOATS, label += INPUTS) {
+        for (long n = 0; n < p_; n++, v += PANEL, dv += PANEL, label += INPUTS) {
             const Vector b = load(v);
             Vector db{};
 #pragma GCC unroll 4
@@ -242,7 +251,6 @@ private:
                 const Vector out = load(w + label[i]);
                 sums[i] += b * out;
                 db += own[i] * out;
-                add(dw + label[i], own[i] * b);
             }
             add(dv, db);
         }
@@ -250,17 +258,24 @@ private:
             if (is_input(m, i)) add(du + input(m, i) * PANEL, -2 * sums[i]);
     }
 
-    // Of the inputs that go together, the i-th. They are far apart: with y = m + n, neighbours would add to the gradient of the
-    // same label at neighbouring n, and wait for each other.
+    // Pairs of a label in D, four at a time: each sum waits for itself only every fourth pair.
+    void add_output_terms(const float* u, const float* v, float* dw) {
+        const Pair* pair = pairs_.data();
+        const auto product = [&](const Pair& of) { return load(u + of.m) * load(v + of.n); };
+        for (long label = 0; label < p_; label++, dw += PANEL) {
+            const Pair* end = pairs_.data() + ends_[size_t(label)];
+            Vector sums[4] = {};
+            for (; end - pair >= 4; pair += 4)
+#pragma GCC unroll 4
+                for (int i = 0; i < 4; i++) sums[i] += product(pair[i]);
+            for (; pair < end; pair++) sums[0] += product(*pair);
+            add(dw, -2 * ((sums[0] + sums[1]) + (sums[2] + sums[3])));
+        }
+    }
+
+    // Of the inputs that go together, the i-th.
     long input(long m, long i) const { return m + i * together_; }
     bool is_input(long m, long i) const { return input(m, i) < p_; }
-
-    void copy_vectors(const float* panel, Buffer& out) {
-        for (long row = 0; row < p_; row++) store(out.data() + row * VECTOR_FLOATS, load(panel + row * PANEL));
-    }
-    void add_vectors(Buffer& from, float* panel) {
-        for (long row = 0; row < p_; row++) add(panel + row * PANEL, load(from.data() + row * VECTOR_FLOATS));
-    }
 
     double counted(Buffer& counts, Buffer& logits) const {
         double total = 0;
@@ -282,11 +297,19 @@ private:
 
     static constexpr long INPUTS = 4;  // that go through the cross terms together
 
+    // Of a pair, as distances in a panel.
+    struct Pair {
+        int32_t m, n;
+    };
+
     const Buffer& transposed_w_;
     const long count_;                                         // of D
     const long together_;                                      // groups of inputs
+    const long plain_row_;                                     // distance of two rows of plain_
     std::vector<int32_t> labels_;                              // [together_, p, INPUTS]: of pairs in D, as distances in w_
-    Buffer v_, w_, dv_, dw_;                                   // [p + 1] vectors; the last is of pairs that are not in D
+    std::vector<Pair> pairs_;                                  // D, ordered by label
+    std::vector<long> ends_;                                   // of each label's pairs among pairs_
+    Buffer w_;                                                 // [p + 1] vectors; the last is of pairs that are not in D
     Buffer c_, d_;                                             // [p, outputs_]: how often a label occurs with an input
     Buffer a_, b_, ga_, gb_;                                   // [p, outputs_], plain rows
     Buffer aw_, bw_;                                           // a W and b W: as large as U

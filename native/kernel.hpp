@@ -10,8 +10,7 @@
 //     dY        = r · W                               [R, N]   matrix product 3
 //     scatter   dU[m], dV[n] += norm', φ', dropout of dY       after each panel of product 3
 //
-// and ends with the optimiser. What comes after the residual is done for a few blocks at a time, so that a panel of the weights and
-// of their gradients is read once for all of them. Matrices with N columns are in panels (trainer.hpp); a pass over neurons goes panel by panel,
+// and ends with the optimiser. Matrices with N columns are in panels (trainer.hpp); a pass over neurons goes panel by panel,
 // and the few kilobytes of U, V, H and their gradients that belong to a panel stay in the first cache.
 #pragma once
 
@@ -28,18 +27,16 @@ namespace grokscope::LEVEL {
 
 // Of a wider network a block's hidden layer does not stay in the second cache, so a step goes through slices of it.
 constexpr long SLICE = 480 / PANEL * PANEL, SLICED_WIDTH = 4 * SLICE;  // neurons
-constexpr long GROUP_BLOCKS = 4;  // of a group, where nothing lies between the first hidden layer and the output
 
 class LevelTrainer final : public MlpTrainer {
 public:
     LevelTrainer(const Config& config, const Examples& training)
         : MlpTrainer(config, PANEL),
           batches_(config_, training),
-          group_(config.norm == Norm::none && config.depth == 2 ? GROUP_BLOCKS * BLOCK_ROWS : BLOCK_ROWS),
           first_layer_(config_, weights_, gradients_, kept_rows()),
           deep_layers_(config_, weights_, gradients_),
           output_layer_(config_, weights_.w(), gradients_.w(), config.width,
-                        sliced() ? std::max(batches_.size(), group_) : group_),
+                        sliced() ? std::max(batches_.size(), BLOCK_ROWS) : BLOCK_ROWS),
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
         if (complement_)
@@ -86,8 +83,8 @@ public:
     }
 
 private:
-    // BatchNorm needs the whole batch before any row goes on, so it keeps all rows; the others keep a group of blocks.
-    long kept_rows() const { return config_.norm == Norm::batch ? std::max(batches_.size(), BLOCK_ROWS) : group_; }
+    // BatchNorm needs the whole batch before any row goes on, so it keeps all rows; the others keep a block.
+    long kept_rows() const { return config_.norm == Norm::batch ? std::max(batches_.size(), BLOCK_ROWS) : BLOCK_ROWS; }
 
     void transpose_weights() {
         deep_layers_.transpose_weights();
@@ -109,17 +106,14 @@ private:
             batch_norm_->use_batch(first_layer_.hidden(), count);
         }
         double loss = 0;
-        for (long start = 0; start < count; start += group_) {
-            const long rows = std::min(group_, count - start), first = batch_norm_ ? start : 0;
-            Rows* inputs = nullptr;
-            for_each_block(rows, [&](long block, long some) {
-                if (!batch_norm_) compute_hidden(batch, start + block, block, some);
-                inputs = compute_logits(some, first + block, true, block);
-                for (long i = block; i < block + some; i++)
-                    loss += output_layer_.residual(i, batch.pairs.label[size_t(start + i)], count);
-            });
-            backpropagate(batch.pairs, start, rows, *inputs, first);
-        }
+        for_each_block(count, [&](long start, long rows) {
+            const long first = batch_norm_ ? start : 0;
+            if (!batch_norm_) compute_hidden(batch, start, 0, rows);
+            Rows& inputs = compute_logits(rows, first, true);
+            for (long i = 0; i < rows; i++)
+                loss += output_layer_.residual(i, batch.pairs.label[size_t(start + i)], count);
+            backpropagate(batch.pairs, start, rows, inputs, first);
+        });
         if (batch_norm_) {
             batch_norm_->backward(first_layer_.hidden(), upstream_, count);
             scatter_all(batch.pairs, 0, count);
@@ -139,21 +133,18 @@ private:
         const Examples& pairs = batch.pairs;
         const long count = pairs.count();
         for_each_slice([&](Neurons slice) {
-            for_each_block(count, [&](long block, long some) {
-                first_layer_.forward(pairs, block, 0, some, true, slice);
-                output_layer_.forward(some, first_layer_.hidden().grid(), block, slice);
+            for_each_block(count, [&](long start, long rows) {
+                first_layer_.forward(pairs, start, 0, rows, true, slice);
+                output_layer_.forward(rows, first_layer_.hidden().grid(), start, slice);
             });
         });
         double loss = 0;
         for (long i = 0; i < count; i++) loss += output_layer_.residual(i, pairs.label[size_t(i)], count);
         for_each_slice([&](Neurons slice) {
-            for (long start = 0; start < count; start += group_) {
-                const long rows = std::min(group_, count - start);
-                for_each_block(rows, [&](long block, long some) {
-                    first_layer_.forward(pairs, start + block, block, some, true, slice);
-                });
+            for_each_block(count, [&](long start, long rows) {
+                first_layer_.forward(pairs, start, 0, rows, true, slice);
                 backpropagate_panels(pairs, start, rows, first_layer_.hidden(), slice, start);
-            }
+            });
         });
         return loss / double(count);
     }
@@ -166,22 +157,19 @@ private:
     // All pairs, less those that are not in the training set.
     double full_grid_gradient() {
         full_grid_->add_all_pairs();
-        for (long start = 0; start < complement_->count(); start += group_) {
-            const long rows = std::min(group_, complement_->count() - start);
-            for_each_block(rows, [&](long block, long some) {
-                first_layer_.forward(*complement_, start + block, block, some, true);
-                compute_logits(some, block, true, block);
-                output_layer_.negate(some, block);
-            });
+        for_each_block(complement_->count(), [&](long start, long rows) {
+            first_layer_.forward(*complement_, start, 0, rows, true);
+            compute_logits(rows, 0, true);
+            output_layer_.negate(rows);
             backpropagate(*complement_, start, rows, first_layer_.hidden(), 0);
-        }
+        });
         return full_grid_->finish();
     }
 
-    // `visit(block, some)` for each block of a group of rows: its first row in the group, and how many it has.
+    // `visit(start, rows)` for each block of so many rows: its first row, and how many it has.
     template <typename Visit>
-    static void for_each_block(long rows, Visit visit) {
-        for (long block = 0; block < rows; block += BLOCK_ROWS) visit(block, std::min(BLOCK_ROWS, rows - block));
+    static void for_each_block(long count, Visit visit) {
+        for (long start = 0; start < count; start += BLOCK_ROWS) visit(start, std::min(BLOCK_ROWS, count - start));
     }
 
     // The first hidden layer of a batch's rows start …, as rows first …, and the dropout of all layers.
@@ -191,17 +179,17 @@ private:
         first_layer_.forward(batch.pairs, start, first, rows, true);
     }
 
-    // From rows `first` … of the first hidden layer to the logits of a block, as rows `logits` …. Returns what the output layer
-    // reads; without a norm and further layers, these are the same rows.
-    Rows* compute_logits(long rows, long first, bool training, long logits = 0) {
+    // From rows `first` … of the first hidden layer to the logits of a block. Returns what the output layer reads; without a
+    // norm and further layers, this is the first hidden layer.
+    Rows& compute_logits(long rows, long first, bool training) {
         Rows* inputs = deep_layers_.forward(first_layer_.hidden(), rows, training);
         if (layer_norm_) inputs = layer_norm_->forward(*inputs, rows);
         if (batch_norm_) inputs = batch_norm_->forward(*inputs, rows, first);
-        output_layer_.forward(rows, inputs->grid(logits), logits);
-        return inputs;
+        output_layer_.forward(rows, inputs->grid());
+        return *inputs;
     }
 
-    // From the residuals of a group to its gradients; BatchNorm's way to U and V needs those of all groups first.
+    // From the residuals of a block to its gradients; BatchNorm's way to U and V needs those of all blocks first.
     void backpropagate(const Examples& pairs, long start, long rows, Rows& inputs, long first) {
         // A norm needs all of dY, in rows `first` … of upstream_, and works on whole panels, so their padding must be
         // written too: zeros.
@@ -210,12 +198,10 @@ private:
             return backpropagate_panels(pairs, start, rows, inputs, {0, weights_.width}, 0);
         for (long k = 0; k < weights_.width; k += PANEL) {
             const long columns = keep ? PANEL : std::min(PANEL, config_.width - k);
-            for_each_block(rows, [&](long block, long some) {
-                output_layer_.backward(some, inputs.grid(block), k, upstream_.at(first, keep ? k : 0), columns, block);
-                if (!keep) deep_layers_.take(upstream_, some, k);
-            });
+            output_layer_.backward(rows, inputs.grid(), k, upstream_.at(first, keep ? k : 0), columns);
+            if (!keep) deep_layers_.take(upstream_, rows, k);
         }
-        deep_layers_.backward(first_layer_.hidden(), upstream_, rows, [&](long k) { scatter(pairs, start, 0, rows, k); });
+        deep_layers_.backward(first_layer_.hidden(), upstream_, rows, [&](long k) { scatter(pairs, start, rows, k); });
         if (layer_norm_) {
             layer_norm_->backward(first_layer_.hidden(), upstream_, rows);
             scatter_all(pairs, start, rows);
@@ -227,17 +213,16 @@ private:
     // are in rows `residuals` … of the output layer.
     void backpropagate_panels(const Examples& pairs, long start, long rows, Rows& inputs, Neurons neurons,
                               long residuals) {
-        for (long k = neurons.first; k < neurons.end; k += PANEL)
-            for_each_block(rows, [&](long block, long some) {
-                output_layer_.backward(some, inputs.grid(block), k, upstream_.at(0, 0),
-                                       std::min(PANEL, config_.width - k), residuals + block);
-                scatter(pairs, start, block, some, k);
-            });
+        for (long k = neurons.first; k < neurons.end; k += PANEL) {
+            output_layer_.backward(rows, inputs.grid(), k, upstream_.at(0, 0), std::min(PANEL, config_.width - k),
+                                   residuals);
+            scatter(pairs, start, rows, k);
+        }
     }
 
-    // What upstream_ has for the panel of neuron k goes to rows `block` … of the first hidden layer, and on to U and V.
-    void scatter(const Examples& pairs, long start, long block, long some, long k) {
-        first_layer_.backward(pairs, start + block, block, some, k, upstream_.at(0, 0));
+    // What upstream_ has for the panel of neuron k goes through the first hidden layer to U and V.
+    void scatter(const Examples& pairs, long start, long rows, long k) {
+        first_layer_.backward(pairs, start, 0, rows, k, upstream_.at(0, 0));
     }
 
     void scatter_all(const Examples& pairs, long start, long count) {
@@ -246,7 +231,6 @@ private:
     }
 
     Batches batches_;
-    const long group_;  // rows
     FirstLayer first_layer_;
     DeepLayers deep_layers_;
     OutputLayer output_layer_;

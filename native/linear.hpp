@@ -6,20 +6,16 @@
 
 namespace grokscope::LEVEL {
 
-// Plain rows, where a row's numbers lie side by side across the borders of panels, as attention's heads do. A row is an odd
-// number of cache lines long: at a power of two, a column would compete for a few places of the cache.
+// Plain rows, where a row's numbers lie side by side across the borders of panels, as attention's heads do.
 struct PlainRows {
     Buffer values;
     long row = 0;
 
     PlainRows() = default;
-    PlainRows(long rows, long columns) : row(row_floats(columns)) { values = Buffer(rows * row); }
+    PlainRows(long rows, long columns) : row(odd_lines(columns)) { values = Buffer(rows * row); }
     float* at(long i) { return values.data() + i * row; }
     const float* at(long i) const { return values.data() + i * row; }
     Grid grid() { return {values.data(), row, PANEL}; }
-
-private:
-    static long row_floats(long columns) { return ((whole_panels(columns) + 15) / 16 | 1) * 16; }
 };
 
 // `visit(k, at)` for each vector of a row in panels: `at` floats into the panel that begins with column k.

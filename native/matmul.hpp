@@ -35,7 +35,9 @@ static inline __attribute__((always_inline)) void multiply_tile(Left a, const fl
         for (int j = 0; j < VECTORS; j++)
             sums[i][j] = accumulate ? load(c + i * c_row + j * VECTOR_FLOATS) : Vector{};
     for (; depth > 0; depth -= PANEL, a.data += a.group) {
-        const float* __restrict left = a.data;
+        const float* left[(ROWS + 2) / 3];
+#pragma GCC unroll 32
+        for (int i = 0; i < (ROWS + 2) / 3; i++) left[i] = a.data + 3 * i * a.row;
         for (long k = std::min(depth, PANEL); k > 0; k--) {
             Vector row[VECTORS];
 #pragma GCC unroll 8
@@ -43,8 +45,9 @@ static inline __attribute__((always_inline)) void multiply_tile(Left a, const fl
 #pragma GCC unroll 32
             for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 8
-                for (int j = 0; j < VECTORS; j++) sums[i][j] += row[j] * left[i * a.row];
-            left += a.column;
+                for (int j = 0; j < VECTORS; j++) sums[i][j] += row[j] * left[i / 3][i % 3 * a.row];
+#pragma GCC unroll 32
+            for (int i = 0; i < (ROWS + 2) / 3; i++) left[i] += a.column;
             b += b_row;
         }
     }

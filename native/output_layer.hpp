@@ -16,7 +16,7 @@ public:
           weights_(weights),
           gradients_(gradients),
           p_(config.modulus),
-          outputs_(whole_panels(p_)),
+          outputs_(odd_lines(p_)),
           width_(whole_panels(neurons)),
           matrix_panel_(panel_rows(p_) * PANEL),
           logits_(rows * outputs_),
@@ -70,8 +70,8 @@ public:
     }
 
     // Turns logits into the residual of −½‖f‖² instead, which takes pairs out of the full grid.
-    void negate(long rows, long first) {
-        for (long i = first * outputs_; i < (first + rows) * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
+    void negate(long rows) {
+        for (long i = 0; i < rows * outputs_; i++) logits_.data()[i] = -logits_.data()[i];
     }
 
     // dW += rᵀ·Y and dY = r·W for the panel of neuron k, now that the logits of rows first … have become r. dY goes to the

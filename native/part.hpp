@@ -88,7 +88,7 @@ protected:
           weights_(weights),
           gradients_(gradients),
           p_(config.modulus),
-          outputs_((config.modulus + PANEL - 1) / PANEL * PANEL),
+          outputs_(odd_lines(config.modulus)),
           width_(weights.width),
           matrix_panel_(weights.rows * PANEL) {}
     ~Part() = default;

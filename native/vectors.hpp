@@ -28,7 +28,11 @@ static inline float sum(Vector value) {
 }
 static inline void add(float* target, Vector value) { store(target, load(target) + value); }
 
+constexpr long LINE = 16;  // floats of a cache line
 constexpr long PANEL = TILE_VECTORS * VECTOR_FLOATS;  // columns that a tile works on at once
 constexpr long whole_panels(long columns) { return (columns + PANEL - 1) / PANEL * PANEL; }
+// The distance of two plain rows of so many columns: whole panels, and an odd number of cache lines, so that a column of them
+// does not fall into a few sets of the cache and evict itself.
+constexpr long odd_lines(long columns) { return ((whole_panels(columns) + LINE - 1) / LINE | 1) * LINE; }
 
 }  // namespace grokscope::LEVEL
