@@ -65,9 +65,11 @@ public:
           plain_row_(odd_lines(width_)),
           labels_(size_t(together_ * p_ * INPUTS), int32_t(p_ * VECTOR_FLOATS)),
           pairs_(training.m.size()),
-          ends_(size_t(p_)) {
+          ends_(size_t(p_)),
+          mixed_(width_ * PANEL),
+          block_(PANEL * PANEL) {
         w_ = Buffer((p_ + 1) * VECTOR_FLOATS);
-        for (Rows* square : {&gram_u_, &gram_v_, &gram_w_, &mixed_}) *square = Rows(config.width, width_);
+        for (Rows* square : {&gram_u_, &gram_v_, &gram_w_}) *square = Rows(config.width, width_);
         plain_ = Buffer(p_ * plain_row_);
         for (Buffer* matrix : {&squares_, &products_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
         for (Buffer* matrix : {&a_, &b_, &ga_, &gb_, &c_, &d_}) *matrix = Buffer(p_ * outputs_);
@@ -89,7 +91,6 @@ public:
 
     // The gradient of ½Σ‖f‖² over all pairs, less that of Σ_D f_y but for its last term.
     void add_all_pairs() {
-        const long N = config_.width;
         float *u = weights_.u(), *v = weights_.v(), *w = weights_.w();
         column_sums(u, column_u_);
         column_sums(v, column_v_);
@@ -105,8 +106,7 @@ public:
         input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
         gram(u, gram_u_);
         input_gradient(v, u, bw_, aw_, gb_, column_u_, gram_u_, gradients_.v());
-        multiply_elements(gram_u_, gram_v_);
-        multiply(p_, N, N, left_matrix(w), mixed_.right(), matrix_product(gradients_.w()), true);
+        add_product(w, gram_u_, gram_v_, gradients_.w());
         output_gradient(u, a_, ga_, column_v_);
         output_gradient(v, b_, gb_, column_u_);
     }
@@ -139,15 +139,23 @@ private:
                      {x + k / PANEL * matrix_panel_, PANEL, 0}, {out.at(0, k), PANEL, 0}, false);
     }
 
-    // mixed_ = 4 X∘Y, both halves, of symmetric X and Y that have the upper one.
-    void multiply_elements(Rows& x, Rows& y) {
+    // out += 4 A·(X∘Y) for matrices A and out like W, and symmetric X and Y that have the upper half. One panel of the product of
+    // elements is made after the other: the second cache does not hold all that is [N, N].
+    void add_product(float* left, Rows& x, Rows& y, float* out) {
         for (long k = 0; k < width_; k += PANEL) {
-            const long rows = std::min(k + PANEL, config_.width);
-            float *out = mixed_.at(0, k), *left = x.at(0, k), *right = y.at(0, k);
-            for (long i = 0; i < rows * PANEL; i++) out[i] = 4 * left[i] * right[i];
-            for (long above = 0; above < k; above += PANEL)
-                transpose_block(mixed_.at(above, k), PANEL, std::min(PANEL, config_.width - k), mixed_.at(k, above));
+            const long columns = std::min(PANEL, config_.width - k);
+            multiply_elements(x.at(0, k), y.at(0, k), std::min(k + PANEL, config_.width) * PANEL, mixed_.data());
+            for (long below = k + PANEL; below < width_; below += PANEL) {
+                multiply_elements(x.at(k, below), y.at(k, below), PANEL * PANEL, block_.data());
+                transpose_block(block_.data(), PANEL, std::min(PANEL, config_.width - below), mixed_.data() + below * PANEL);
+            }
+            multiply(p_, columns, config_.width, left_matrix(left), {mixed_.data(), PANEL, 0},
+                     {out + k / PANEL * matrix_panel_, PANEL, 0}, true);
         }
+    }
+
+    static void multiply_elements(const float* x, const float* y, long count, float* out) {
+        for (long i = 0; i < count; i += VECTOR_FLOATS) store(out + i, 4 * load(x + i) * load(y + i));
     }
 
     // `visit(place, column)` for all weights of a matrix, panel by panel, row by row.
@@ -209,8 +217,7 @@ private:
         for_each_weight([&](long i, long k) { shared[k] += other[i] * y[i]; });
         times_w(sums, products_);
         for_each_weight([&](long i, long k) { out[i] += 2 * (x[i] * product[i] + own[i] * column[k] + shared[k]); });
-        multiply_elements(gram_w_, gram_y);
-        multiply(p_, config_.width, config_.width, left_matrix(x), mixed_.right(), matrix_product(out), true);
+        add_product(x, gram_w_, gram_y, out);
     }
 
     // dW += sumsᵀ(X∘X) + 2(ownᵀX)∘columns
@@ -314,7 +321,8 @@ private:
     Buffer a_, b_, ga_, gb_;                                   // [p, outputs_], plain rows
     Buffer aw_, bw_;                                           // a W and b W: as large as U
     Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]
-    Rows gram_u_, gram_v_, gram_w_, mixed_;                    // [N, N]; of the symmetric gram_*, the upper half
+    Rows gram_u_, gram_v_, gram_w_;                            // [N, N], symmetric: the upper half
+    Buffer mixed_, block_;                                     // a panel of a product of them, and a block of it
 };
 
 }  // namespace grokscope::LEVEL
