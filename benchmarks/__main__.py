@@ -232,6 +232,12 @@ def machine() -> str:
     return f"{(names or [platform.processor()])[0]}, {available_cores()} cores"
 
 
+def results_file() -> Path:
+    """Where the results of this kind of CPU are kept, such as results-amd-epyc-avx2.json."""
+    cpu = re.findall("[a-z]+", re.sub(r"\(\w+\)", "", machine()).lower())[:2]
+    return Path("benchmarks", "-".join(["results", *cpu, instruction_level()]) + ".json")
+
+
 def table_of(rows: list[Row]) -> Table:
     """What was measured, and whether it is what was aimed at."""
     table = Table(box=None, title=f"{machine()}, {instruction_level()}")
@@ -267,8 +273,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", choices=list(CASES), default=list(CASES), help="only these; the file keeps the others"
     )
-    out = Path(f"benchmarks/results-{instruction_level()}.json")
-    parser.add_argument("--out", type=Path, default=out, help="where to write the JSON")
+    parser.add_argument("--out", type=Path, default=results_file(), help="where to write the JSON")
     arguments = parser.parse_args()
     console = Console(width=130)
     rows = []

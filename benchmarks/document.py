@@ -1,4 +1,4 @@
-"""`python -m benchmarks.document`: put what was measured at each instruction level into docs/performance.md."""
+"""`python -m benchmarks.document`: put what was measured on each kind of CPU into docs/performance.md."""
 
 import json
 import re

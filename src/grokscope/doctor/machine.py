@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grokscope.doctor.check import Check, State
 
-MEGABYTES_OF_A_WORKER = 150  # with the native engine; benchmarks/results-avx2.json has 78
+MEGABYTES_OF_A_WORKER = 150  # with the native engine; benchmarks/results-amd-epyc-avx2.json has 78
 LITTLE_DISK = 1e9  # bytes
 CGROUP = Path("/sys/fs/cgroup")
 
