@@ -35,6 +35,7 @@ static inline __attribute__((always_inline)) void multiply_tile(Left a, const fl
         for (int j = 0; j < VECTORS; j++)
             sums[i][j] = accumulate ? load(c + i * c_row + j * VECTOR_FLOATS) : Vector{};
     for (; depth > 0; depth -= PANEL, a.data += a.group) {
+        // A pointer to every third row of A. The others are one and two strides away, so all addresses fit into registers.
         const float* left[(ROWS + 2) / 3];
 #pragma GCC unroll 32
         for (int i = 0; i < (ROWS + 2) / 3; i++) left[i] = a.data + 3 * i * a.row;
