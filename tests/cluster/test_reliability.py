@@ -207,7 +207,7 @@ main()
 
 def test_a_coordinator_that_is_killed_goes_on_where_it_was(whole: DaskProcesses, tmp_path: Path, serial: Path) -> None:
     """And what it had ordered ends by itself."""
-    fields = ("--set", "task.modulus=31", "--set", "model.width=128", "--set", "training.steps=2500")
+    fields = ("--set", "task.modulus=31", "--set", "model.width=128", "--set", "training.steps=15000")
     sweep = ("sweep", "fig3a", "--grid", "1x1", *fields, "--cluster", whole.address)
     command = [sys.executable, "-c", COORDINATOR, *sweep]
     runs = tmp_path / "grokscope-runs"
