@@ -225,17 +225,20 @@ CASES: dict[str, Callable[[], Row]] = {
 
 
 def machine() -> str:
-    """The CPU as it names itself, and its cores."""
-    names = (
-        re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if Path("/proc/cpuinfo").exists() else []
-    )
-    return f"{(names or [platform.processor()])[0]}, {available_cores()} cores"
+    """The CPU as it names itself, and its cores. A name without a number stands for CPUs that differ much."""
+    about = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
+    fields = dict(re.findall(r"^([\w ]+?)\s*: (.*)", about, re.MULTILINE))
+    name = fields.get("model name") or platform.processor()
+    if "cpu family" in fields and not re.search(r"\d", name):
+        name += f" (family {fields['cpu family']}, model {fields['model']})"
+    return f"{name}, {available_cores()} cores"
 
 
 def results_file() -> Path:
-    """Where the results of this kind of CPU are kept, such as results-amd-epyc-avx2.json."""
-    cpu = re.findall("[a-z]+", re.sub(r"\(\w+\)", "", machine()).lower())[:2]
-    return Path("benchmarks", "-".join(["results", *cpu, instruction_level()]) + ".json")
+    """Where the results of this kind of CPU are kept, such as results-amd-epyc-family-25-model-17-avx512.json."""
+    cpu = machine().rpartition(",")[0]
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"\((R|TM|C)\)|@.*", "", cpu).lower())
+    return Path("benchmarks", "-".join(["results", *words, instruction_level()]) + ".json")
 
 
 def table_of(rows: list[Row]) -> Table:
