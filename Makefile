@@ -52,7 +52,7 @@ bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.pruning
 	$(BIN)/python -m benchmarks.explorer
 	$(BIN)/python -m benchmarks.mnist
-	$(BIN)/python -m benchmarks.startup
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks.startup
 
 # An sdist, and a wheel with the kernel that is built from it. auditwheel finds the oldest Linux that the wheel runs on
 # and names it in the file; it refuses a wheel without a kernel.
