@@ -26,7 +26,8 @@ from grokscope.experiments.catalogue import SWEEPS
 from grokscope.outputs import write_text
 from grokscope.store.index import open_index
 from grokscope.store.schema import OUTCOME_SEAL, ROW_SEAL
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.running import available_cores
 from grokscope.training import execute
 

@@ -59,8 +59,9 @@ from grokscope.spec import ModelSpec, OptimizerSpec, RegularizerSpec, RunSpec, T
 from grokscope.store import Store
 from grokscope.sweeping import run, sweep, train
 from grokscope.sweeps.audits import SweepAudit, audit_sweep
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import PhaseDiagram, phase_diagram
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 from grokscope.tasks import Corruption, Dataset, Examples, ModularTask, Task, make_dataset
 from grokscope.training import Stop
 from grokscope.waves import Waves

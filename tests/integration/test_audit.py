@@ -17,7 +17,8 @@ from tests.integration.processes import grokscope
 from grokscope import GrokscopeError, RunSpec, Store, audit_labels, audit_sweep, run
 from grokscope.cli import main
 from grokscope.plots import draw_audit, draw_audit_map
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 
 def stored(spec: RunSpec, path: Path) -> str:

@@ -12,8 +12,9 @@ from matplotlib.collections import LineCollection, QuadMesh
 from grokscope import Phase
 from grokscope.plots import draw_phase_diagram
 from grokscope.store import CellOutcome
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import Cell, Panel, Source, assemble, wilson_interval
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 
 PLAN = Plan(
     "small",

@@ -13,8 +13,9 @@ from grokscope.plots import draw_phase_diagram
 from grokscope.plots.finishing import finish
 from grokscope.plots.runs import count_neurons
 from grokscope.store import CellOutcome
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import assemble
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 
 TASK = {"task.data_fraction": 0.8, "task.corruption": 0.2}
 PLAN = Plan(

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from grokscope import RunSpec, SpecError, StoreError
 from grokscope.experiments.catalogue import SWEEPS
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.values import axis_values
 
 

@@ -11,8 +11,9 @@ from grokscope.errors import GrokscopeError
 from grokscope.experiments.evidence import Evidence, Needs, known_cells
 from grokscope.experiments.scale import PAPER
 from grokscope.store import CellOutcome, Store
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import OUTCOMES, assemble
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.recorded import read_diagram, read_outcomes
 
 ALPHAS = Axis.over("task.data_fraction", (0.1, 0.5, 0.9))

@@ -16,8 +16,9 @@ from grokscope.experiments.quantities.regions import (
     share_of_these,
 )
 from grokscope.store import CellOutcome
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import assemble
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 
 M, C, P, F = "memorization", "coexistence", "partial_inversion", "full_inversion"
 ALPHAS, XIS = (0.1, 0.5, 0.9), (0.0, 0.45, 0.9)

@@ -7,7 +7,8 @@ from grokscope.experiments.catalogue import EXPERIMENTS
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, TINY, scales_of
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 
 def test_the_papers_scale_changes_nothing() -> None:

@@ -10,7 +10,7 @@ from grokscope.animation import animate as make_film
 from grokscope.cli.options import DEFAULT_STORE, RunArgument, StoreOption
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.store import Store
-from grokscope.sweeps.plan import whole_number
+from grokscope.sweeps.values import whole_number
 
 
 def animate(

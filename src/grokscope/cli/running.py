@@ -7,8 +7,8 @@ from pathlib import Path
 from grokscope.cluster import cluster_at
 from grokscope.errors import GrokscopeError, quoted
 from grokscope.snapshots import snapshots_from
-from grokscope.sweeps.plan import whole_number
 from grokscope.sweeps.running import Running
+from grokscope.sweeps.values import whole_number
 
 FEWER_WITH_REFINE = "With --refine it will be fewer runs: how many shows only while it runs."
 

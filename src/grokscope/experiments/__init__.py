@@ -12,7 +12,8 @@ from grokscope.experiments.quantities.curves import final, final_difference, fin
 from grokscope.experiments.quantities.regions import Region, larger_share, region, share
 from grokscope.experiments.scale import Scale
 from grokscope.experiments.verdicts import Findings
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 __all__ = [
     "Axis",

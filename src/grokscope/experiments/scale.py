@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import GRID, SEED, Axis, Plan, parse_grid
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import GRID, SEED, Plan, parse_grid
 
 PAPER_WIDTH = 500
 _SIZES = (  # the fields that a smaller scale reduces, where a spec has them

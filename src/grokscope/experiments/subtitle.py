@@ -22,7 +22,7 @@ def subtitle(needs: Needs, scale: Scale) -> str:
 def _cells_of(plan: Plan) -> str:
     """The size of a diagram's panels.
 
-    >>> from grokscope.sweeps.plan import Axis
+    >>> from grokscope.sweeps.axes import Axis
     >>> _cells_of(Plan("3a", axes=(Axis.over("task.data_fraction", (0.1, 0.9)), Axis.over("task.corruption", (0,)))))
     '2 × 1'
     """

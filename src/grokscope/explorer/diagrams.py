@@ -14,8 +14,9 @@ from grokscope.explorer.numbers import rounded
 from grokscope.explorer.words import axis_title, short_name, text_of
 from grokscope.measure import training_events
 from grokscope.store import Store, StoredSweep
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import OUTCOMES, PhaseDiagram, assemble, cells_of_places, diagram_axes
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 from grokscope.sweeps.recorded import NOTHING_RECORDED, Recorded, completed
 
 FINAL_COLUMNS = ("corrupted_accuracy", "recovered_accuracy", "mean_ipr")  # colours that the index knows

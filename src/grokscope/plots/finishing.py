@@ -72,7 +72,7 @@ _SIGNS = {
 def shared_settings(plans: Sequence[Plan] = (), networks: Sequence[RunSpec] = (), seeds: int = 1) -> str:
     """What all networks of a figure share, and how many there are of each.
 
-    >>> from grokscope.sweeps.plan import Axis
+    >>> from grokscope.sweeps.axes import Axis
     >>> shared_settings(networks=[RunSpec(), RunSpec().updated({"model.width": 50})], seeds=3)
     'p = 97, α = 0.5, ξ = 0.35, steps = 2000, 3 seeds'
     >>> shared_settings([Plan("wd", axes=(Axis.over("optimizer.weight_decay", (0, 5)),))])

@@ -22,9 +22,9 @@ from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.finishing import add_subtitle, panel_letter
 from grokscope.plots.palette import BLACK
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
 from grokscope.sweeps.labels import said, short_field, short_value
-from grokscope.sweeps.plan import Axis
 
 _PANELS_ABREAST = 6
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits

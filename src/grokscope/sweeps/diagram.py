@@ -18,7 +18,8 @@ import numpy.typing as npt
 from grokscope.errors import GrokscopeError, StoreError, did_you_mean
 from grokscope.phases import Phase
 from grokscope.store import CellOutcome, Store, StoredSweep
-from grokscope.sweeps.plan import SEED, Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import SEED, Plan
 from grokscope.sweeps.refine import Place, refine
 from grokscope.tables import csv_text, data_frame, optional_module
 

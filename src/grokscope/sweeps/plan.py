@@ -31,7 +31,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -39,66 +39,17 @@ from typing import Any, TypeVar
 
 from grokscope.documents import content_of_toml, text_of
 from grokscope.errors import SpecError, StoreError, did_you_mean, quoted
-from grokscope.extension import pinned
 from grokscope.section import FieldInfo, Section, value_from_text
-from grokscope.spec import REFERENCES, SECTIONS, RunSpec
+from grokscope.spec import SECTIONS, RunSpec
+from grokscope.sweeps.axes import Axis, axes_of_document, axis_of_values
 from grokscope.sweeps.cells import spec_of_cell
 from grokscope.sweeps.formula import Formula
-from grokscope.sweeps.values import MOST_RUNS, axis_values, check_key, is_number, plain
+from grokscope.sweeps.values import MOST_RUNS, check_key, is_number, plain, whole_number
 
 MOST_SECTIONS = 4096  # that are kept while cells are made
-MOST_DIGITS = 18
 SEED = "training.seed"
 T = TypeVar("T")
 GRID = ("task.data_fraction", "task.corruption")  # the fields that --grid thins
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Some fields, usually one, and the values they take together."""
-
-    fields: tuple[str, ...]
-    points: tuple[tuple[object, ...], ...]  # one value for each field
-
-    @classmethod
-    def over(cls, path: str, values: Iterable[object]) -> "Axis":
-        """One field and its values.
-
-        >>> Axis.over("model.dropout", (0, 0.3)).points
-        ((0,), (0.3,))
-        """
-        return cls((path,), tuple((value,) for value in values))
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def at(self, index: int) -> dict[str, object]:
-        """The fields and their values at one point."""
-        return dict(zip(self.fields, self.points[index], strict=True))
-
-    def pinned(self) -> "Axis":
-        """With the hash of its source behind every name of a user's code: an edited file makes another axis."""
-        if not any(path in REFERENCES for path in self.fields):
-            return self
-        points = (
-            tuple(
-                pinned(value) if path in REFERENCES and isinstance(value, str) else value
-                for path, value in zip(self.fields, point, strict=True)
-            )
-            for point in self.points
-        )
-        return replace(self, points=tuple(points))
-
-    def thinned(self, count: int) -> "Axis":
-        """`count` of the points, evenly spaced, both ends included.
-
-        >>> Axis.over("training.seed", range(17)).thinned(5).points
-        ((0,), (4,), (8,), (12,), (16,))
-        """
-        if count == 1:
-            return replace(self, points=self.points[:1])
-        last = len(self.points) - 1
-        return replace(self, points=tuple(self.points[round(i * last / (count - 1))] for i in range(count)))
 
 
 def check_sweep_name(name: str) -> None:
@@ -171,7 +122,8 @@ class Plan:
         Without a name it gets one that the same axes and base always get.
         """
         base = base or RunSpec()
-        plan = cls(name or "unnamed", base, tuple(_axis(base, fields, values) for fields, values in axes.items()))
+        made = tuple(axis_of_values(base, fields, values) for fields, values in axes.items())
+        plan = cls(name or "unnamed", base, made)
         return plan if name else replace(plan, name=f"sweep-{plan.content_hash}")
 
     @property
@@ -371,35 +323,6 @@ def _first_twice(values: Iterable[T]) -> T | None:
     return None
 
 
-def _axis(base: RunSpec, fields: object, values: object) -> Axis:
-    """An axis as Python code gives it: a field and its values, or a tuple of fields and tuples of values."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise SpecError(f"the axis {fields} must be a list of values, not {quoted(values)}")
-    if isinstance(fields, str):
-        return Axis(
-            (fields,), _points(base, fields, values if isinstance(values, Mapping | list | tuple) else [*values])
-        )
-    if not isinstance(fields, tuple) or not all(isinstance(path, str) for path in fields):
-        raise SpecError(f"{quoted(fields)} is no axis: must be a field such as task.corruption, or a tuple of fields")
-    points = []
-    for point in values:
-        if not isinstance(point, tuple | list) or len(point) != len(fields):
-            raise SpecError(
-                f"the axis {', '.join(fields)} needs {len(fields)} values at every point, not {quoted(point)}"
-            )
-        points.append(tuple(map(plain, point)))
-    return Axis(fields, tuple(points))
-
-
-def whole_number(text: str) -> int | None:
-    """What the digits stand for; None if they are none, or more than anything is counted with.
-
-    >>> whole_number("17"), whole_number("-1"), whole_number("1" + "0" * 5000)
-    (17, None, None)
-    """
-    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
-
-
 def parse_grid(text: str, least: int = 1) -> tuple[int, int]:
     """How many data fractions and corruption fractions.
 
@@ -426,62 +349,15 @@ def _plan_from_toml(name: str, content: Mapping[str, Any]) -> Plan:
             ]
             raise SpecError(f"{key} must be {kind}")
     base = RunSpec.from_dict(content.get("base", {}))
-    axes = [Axis((path,), _points(base, path, values)) for path, values in content.get("axes", {}).items()]
-    for together in content.get("zip", []):
-        if not isinstance(together, dict) or not together:
-            raise SpecError("each [[zip]] is a table of fields, each with a list of values")
-        columns = [_points(base, path, values) for path, values in together.items()]
-        if len({len(column) for column in columns}) > 1:
-            lengths = ", ".join(f"{path} {len(column)}" for path, column in zip(together, columns, strict=True))
-            raise SpecError(f"fields in one [[zip]] need equally many values: {lengths}")
-        axes.append(Axis(tuple(together), tuple(tuple(v for (v,) in row) for row in zip(*columns, strict=True))))
-    if content.get("cases"):
-        axes.append(_cases_axis(base, content["cases"]))
+    axes = axes_of_document(base, content)
     for path, rule in content.get("derived", {}).items():
         check_key(path, rule)
-    plan = Plan(name, base, tuple(axes), content.get("derived", {}))
+    plan = Plan(name, base, axes, content.get("derived", {}))
     if "seeds" in content:
         if content["seeds"] < 1:
             raise SpecError("seeds must be at least 1")
         plan = plan.with_seeds(content["seeds"])
     return plan
-
-
-def _points(base: RunSpec, path: str, values: object) -> tuple[tuple[object, ...], ...]:
-    return tuple((value,) for value in axis_values(path, values, whole=_takes_whole_numbers(base, path)))
-
-
-def _cases_axis(base: RunSpec, cases: list[Any]) -> Axis:
-    """One axis whose points each set fields of their own. What a point does not name is None there."""
-    if not all(isinstance(case, dict) and case for case in cases):
-        raise SpecError("each [[cases]] is a table of fields, each with a value")
-    for case in cases:
-        for path, value in case.items():
-            check_key(path, value)
-            if isinstance(value, dict):
-                raise SpecError(f"{path} in [[cases]] must be a value, not a table")
-    fields = tuple(dict.fromkeys(path for case in cases for path in case))
-    return Axis(fields, tuple(_case(base, case, fields) for case in cases))
-
-
-def _case(base: RunSpec, case: Mapping[str, object], fields: Sequence[str]) -> tuple[object, ...]:
-    based = base.updated({path: value for path, value in case.items() if path.endswith(".kind")})
-
-    def value(path: str) -> object:
-        if path in case:
-            return plain(case[path])
-        # Of a field that may be None, None would be its value: it has to have that of the base.
-        can_be_none = based.has(path) and based.field_of(path).default is None
-        return plain(based.value_of(path)) if can_be_none else None
-
-    return tuple(map(value, fields))
-
-
-def _takes_whole_numbers(base: RunSpec, path: str) -> bool:
-    try:
-        return base.field_of(path).kind == "whole number"
-    except SpecError:
-        return False  # a field of a kind that another axis brings; Plan refuses it if there is none
 
 
 def _is_value(value: object) -> bool:

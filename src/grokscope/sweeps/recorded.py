@@ -18,6 +18,7 @@ from types import MappingProxyType
 from grokscope.errors import GrokscopeError
 from grokscope.spec import RunSpec
 from grokscope.store import CellOutcome, Store
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import (
     CELL_COLUMNS,
     OUTCOMES,
@@ -29,7 +30,7 @@ from grokscope.sweeps.diagram import (
     find_sweep,
     panels_of,
 )
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 
 _FIRST = CELL_COLUMNS[0]
 _SOURCES: tuple[Source, ...] = ("run", "inferred", "failed", "missing")

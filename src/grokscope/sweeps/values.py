@@ -16,6 +16,7 @@ from grokscope.errors import SpecError, did_you_mean
 from grokscope.spec import SECTIONS
 
 MOST_RUNS = 150_000  # the paper's largest sweep with 100 seeds; planned in seconds, and in less than 500 MB
+MOST_DIGITS = 18
 _KEYS = ("from", "to", "count", "step", "log")
 
 
@@ -93,3 +94,12 @@ def plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     return tuple(value) if isinstance(value, list) else value
+
+
+def whole_number(text: str) -> int | None:
+    """What the digits stand for; None if they are none, or more than anything is counted with.
+
+    >>> whole_number("17"), whole_number("-1"), whole_number("1" + "0" * 5000)
+    (17, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None

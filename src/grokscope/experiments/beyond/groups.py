@@ -21,7 +21,8 @@ from grokscope.measure import PruningCurve
 from grokscope.phases import Phase
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 # A network of S5 takes four times as long as one of addition, and so has fewer panels.
 DECAYS = {"D48": (0, 5, 15), "S5": (0, 5)}

@@ -12,8 +12,9 @@ from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.regions import GENERALISING
 from grokscope.experiments.scale import Scale
 from grokscope.spec import RunSpec
+from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import Cell, PhaseDiagram
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.plan import Plan
 
 SEEDS = 20
 WEIGHT_DECAYS = (0, 5)

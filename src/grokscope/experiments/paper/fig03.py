@@ -27,7 +27,8 @@ from grokscope.experiments.quantities.regions import (
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 DATA_FRACTIONS = Axis.over("task.data_fraction", (round(0.1 + 0.05 * i, 2) for i in range(17)))
 CORRUPTIONS = Axis.over("task.corruption", (round(0.05 * i, 2) for i in range(19)))

@@ -25,7 +25,8 @@ from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 DECAY = "optimizer.weight_decay"
 _SEEDS = 3

@@ -10,7 +10,8 @@ from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, Sh
 from grokscope.models import Norm
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 _SCALED = [RunSpec().with_batches_of(size) for size in (8, 64, 256)]
 _BATCHES = Axis(  # in ascending order, which the claims rely on

@@ -13,7 +13,8 @@ from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 # The paper states no weight decay here. With Figure 7's lower one a network memorises without dropout, so that what
 # dropout adds can be seen; without any it does not even memorise.

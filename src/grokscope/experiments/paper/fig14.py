@@ -14,7 +14,8 @@ from grokscope.experiments.quantities.deep import ipr_growth, output_ipr
 from grokscope.experiments.scale import Scale
 from grokscope.plots import draw_phase_diagrams
 from grokscope.result import RunResult
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 _PARAMETERIZATION = "model.parameterization"
 # With this weight decay Figure 7's network inverts fully, so the standard panel is one of that figure.

@@ -20,7 +20,8 @@ from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.plots import draw_phase_diagrams
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 BASE = RunSpec().updated({"training.loss": "cross-entropy"})
 # The paper states no values. Weight decay 2 does not invert, 5 does, 10 loses the rule, 20 loses everything. Dropout

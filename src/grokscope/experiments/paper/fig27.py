@@ -9,7 +9,8 @@ from grokscope.experiments.quantities.regions import GENERALISING, INVERTING, la
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 BASE = RunSpec().updated({"model.activation": "relu"})
 DECAYS = (0, 5, 15, 20)  # those of Figure 3, as the paper states none

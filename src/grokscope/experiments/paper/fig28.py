@@ -10,7 +10,8 @@ from grokscope.experiments.paper.fig27 import BASE
 from grokscope.experiments.quantities.regions import INVERTING, larger_share, share
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 # The paper states no values. These are Figure 3's without the last; 0.6 serves quadratic networks best.
 RELU = Plan("fig28", BASE, (DATA_FRACTIONS, CORRUPTIONS, Axis.over("model.dropout", (0, 0.3, 0.6))))

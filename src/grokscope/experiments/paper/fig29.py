@@ -10,7 +10,8 @@ from grokscope.experiments.quantities.regions import GENERALISING, Region, Share
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
 from grokscope.spec import RunSpec
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 WIDTH = 5000
 DECAYS = (0, 15)  # none, and that of Figure 3 with which most networks generalise

@@ -11,7 +11,8 @@ from grokscope.experiments.paper.fig29 import DECAYS, WIDTH
 from grokscope.experiments.quantities.regions import GENERALISING, larger_share, share
 from grokscope.experiments.scale import Scale
 from grokscope.phases import Phase
-from grokscope.sweeps.plan import Axis, Plan
+from grokscope.sweeps.axes import Axis
+from grokscope.sweeps.plan import Plan
 
 WIDE = Plan(
     "fig30",

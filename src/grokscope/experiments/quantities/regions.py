@@ -38,7 +38,7 @@ class Shares:
     def cell(self, plan: Plan) -> float:
         """How much one cell of this diagram is of what is counted.
 
-        >>> from grokscope.sweeps.plan import Axis
+        >>> from grokscope.sweeps.axes import Axis
         >>> Shares(min).cell(Plan("line", axes=(Axis.over("task.corruption", (0, 0.2, 0.4, 0.6)),)))
         0.25
         """
