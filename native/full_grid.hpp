@@ -19,7 +19,8 @@
 // The rounding error is relative to f instead of to the residual; tests compare whole runs with the direct form.
 #pragma once
 
-#include "part.hpp"
+#include "gram_terms.hpp"
+#include "output_layer.hpp"
 
 namespace grokscope::LEVEL {
 
@@ -55,22 +56,17 @@ static std::optional<Examples> find_complement(const Config& config, const Examp
 
 class FullGrid : Part {
 public:
-    // `transposed_w` is Wᵀ as the output layer keeps it.
     FullGrid(const Config& config, Parameters& weights, Parameters& gradients, const Examples& training,
-             const Buffer& transposed_w)
+             OutputLayer& output_layer)
         : Part(config, weights, gradients),
-          transposed_w_(transposed_w),
+          output_layer_(output_layer),
           count_(training.count()),
           together_((p_ + INPUTS - 1) / INPUTS),
-          plain_row_(odd_lines(width_)),
           labels_(size_t(together_ * p_ * INPUTS), int32_t(p_ * VECTOR_FLOATS)),
           pairs_(training.m.size()),
           ends_(size_t(p_)),
-          mixed_(width_ * PANEL),
-          block_(PANEL * PANEL) {
-        w_ = Buffer((p_ + 1) * VECTOR_FLOATS);
-        for (Rows* square : {&gram_u_, &gram_v_, &gram_w_}) *square = Rows(config.width, width_);
-        plain_ = Buffer(p_ * plain_row_);
+          vector_of_w_((p_ + 1) * VECTOR_FLOATS),
+          gram_terms_(config, weights, gradients) {
         for (Buffer* matrix : {&squares_, &products_, &aw_, &bw_}) *matrix = Buffer(weights.rows * width_);
         for (Buffer* matrix : {&a_, &b_, &ga_, &gb_, &c_, &d_}) *matrix = Buffer(p_ * outputs_);
         for (Buffer* row : {&column_u_, &column_v_}) *row = Buffer(width_);
@@ -91,7 +87,7 @@ public:
 
     // The gradient of ½Σ‖f‖² over all pairs, less that of Σ_D f_y but for its last term.
     void add_all_pairs() {
-        float *u = weights_.u(), *v = weights_.v(), *w = weights_.w();
+        float *u = weights_.u(), *v = weights_.v();
         column_sums(u, column_u_);
         column_sums(v, column_v_);
         logits_of_squares(u, a_);
@@ -100,13 +96,9 @@ public:
         grid_sums(v, column_u_, b_, a_, d_, gb_);
         times_w(a_, aw_);
         times_w(b_, bw_);
-        // The second cache does not hold all that is [N, N], so what is made is soon used.
-        gram(w, gram_w_);
-        gram(v, gram_v_);
-        input_gradient(u, v, aw_, bw_, ga_, column_v_, gram_v_, gradients_.u());
-        gram(u, gram_u_);
-        input_gradient(v, u, bw_, aw_, gb_, column_u_, gram_u_, gradients_.v());
-        add_product(w, gram_u_, gram_v_, gradients_.w());
+        input_gradient(u, v, aw_, bw_, ga_, column_v_, gradients_.u());
+        input_gradient(v, u, bw_, aw_, gb_, column_u_, gradients_.v());
+        gram_terms_.add();
         output_gradient(u, a_, ga_, column_v_);
         output_gradient(v, b_, gb_, column_u_);
     }
@@ -128,36 +120,6 @@ public:
     }
 
 private:
-    // XᵀX, as far as the panels on the diagonal. The left factor is read across panels, so it is a copy in plain rows.
-    void gram(const float* x, Rows& out) {
-        for (long i = 0; i < p_; i++)
-            for (long k = 0; k < width_; k += PANEL)
-                std::copy_n(x + weights_.place(i, k), PANEL, plain_.data() + i * plain_row_ + k);
-        const Left transposed{plain_.data(), 1, plain_row_, PANEL * plain_row_};
-        for (long k = 0; k < width_; k += PANEL)
-            multiply(std::min(k + PANEL, config_.width), PANEL, p_, transposed,
-                     {x + k / PANEL * matrix_panel_, PANEL, 0}, {out.at(0, k), PANEL, 0}, false);
-    }
-
-    // out += 4 A·(X∘Y) for matrices A and out like W, and symmetric X and Y that have the upper half. One panel of the product of
-    // elements is made after the other: the second cache does not hold all that is [N, N].
-    void add_product(float* left, Rows& x, Rows& y, float* out) {
-        for (long k = 0; k < width_; k += PANEL) {
-            const long columns = std::min(PANEL, config_.width - k);
-            multiply_elements(x.at(0, k), y.at(0, k), std::min(k + PANEL, config_.width) * PANEL, mixed_.data());
-            for (long below = k + PANEL; below < width_; below += PANEL) {
-                multiply_elements(x.at(k, below), y.at(k, below), PANEL * PANEL, block_.data());
-                transpose_block(block_.data(), PANEL, std::min(PANEL, config_.width - below), mixed_.data() + below * PANEL);
-            }
-            multiply(p_, columns, config_.width, left_matrix(left), {mixed_.data(), PANEL, 0},
-                     {out + k / PANEL * matrix_panel_, PANEL, 0}, true);
-        }
-    }
-
-    static void multiply_elements(const float* x, const float* y, long count, float* out) {
-        for (long i = 0; i < count; i += VECTOR_FLOATS) store(out + i, 4 * load(x + i) * load(y + i));
-    }
-
     // `visit(place, column)` for all weights of a matrix, panel by panel, row by row.
     template <typename Visit>
     void for_each_weight(Visit visit) const {
@@ -183,8 +145,7 @@ private:
     }
 
     void times_transposed_w(Buffer& x, Buffer& out) {
-        multiply(p_, p_, config_.width, left_matrix(x.data()), {transposed_w_.data(), PANEL, width_ * PANEL},
-                 {out.data(), outputs_, PANEL}, false);
+        output_layer_.multiply_weights(p_, {x.data(), PANEL, matrix_panel_}, {0, width_}, out.data());
     }
 
     // p·own + s(other) + 2 (X∘columns)Wᵀ − counts
@@ -208,16 +169,14 @@ private:
                  false);
     }
 
-    // 2X∘(sums W) + 2[(own W)∘columns + s((other W)∘Y)] + 4 X[(WᵀW)∘(YᵀY)]
-    void input_gradient(float* x, const float* y, Buffer& own_w, Buffer& other_w, Buffer& sums, Buffer& columns,
-                        Rows& gram_y, float* out) {
+    // 2X∘(sums W) + 2[(own W)∘columns + s((other W)∘Y)]
+    void input_gradient(float* x, const float* y, Buffer& own_w, Buffer& other_w, Buffer& sums, Buffer& columns, float* out) {
         const float *own = own_w.data(), *other = other_w.data(), *column = columns.data(), *product = products_.data();
         std::vector<float> shared_sums(static_cast<size_t>(width_));
         float* shared = shared_sums.data();
         for_each_weight([&](long i, long k) { shared[k] += other[i] * y[i]; });
         times_w(sums, products_);
         for_each_weight([&](long i, long k) { out[i] += 2 * (x[i] * product[i] + own[i] * column[k] + shared[k]); });
-        add_product(x, gram_w_, gram_y, out);
     }
 
     // dW += sumsᵀ(X∘X) + 2(ownᵀX)∘columns
@@ -230,17 +189,18 @@ private:
         for_each_weight([&](long i, long k) { dw[i] += 2 * product[i] * column[k]; });
     }
 
-    // −2 Σ_D Σ_k W_yk A_mk B_nk, for one vector of neurons after the other, whose U, V and W stay in the first cache. Sums stay in
-    // registers: those of U and V go over the grid, those of W over the pairs of each label.
+    // −2 Σ_D Σ_k W_yk A_mk B_nk, for one panel of neurons after the other, whose U, V and W stay in the first cache. Sums stay in
+    // registers: those of U and V go over the grid, one vector of neurons at a time, those of W over the pairs of each label.
     void add_cross_terms() {
-        for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_)
+        for (long panel = 0; panel < width_ / PANEL * matrix_panel_; panel += matrix_panel_) {
             for (long at = panel; at < panel + PANEL; at += VECTOR_FLOATS) {
-                const float *u = weights_.u() + at, *v = weights_.v() + at, *w = weights_.w() + at;
-                for (long row = 0; row < p_; row++) store(w_.data() + row * VECTOR_FLOATS, load(w + row * PANEL));
+                const float* w = weights_.w() + at;
+                for (long row = 0; row < p_; row++) store(vector_of_w_.data() + row * VECTOR_FLOATS, load(w + row * PANEL));
                 for (long m = 0; m < together_; m++)
-                    add_input_terms(m, u, v, gradients_.u() + at, gradients_.v() + at);
-                add_output_terms(u, v, gradients_.w() + at);
+                    add_input_terms(m, weights_.u() + at, weights_.v() + at, gradients_.u() + at, gradients_.v() + at);
             }
+            add_output_terms(weights_.u() + panel, weights_.v() + panel, gradients_.w() + panel);
+        }
     }
 
     // Several inputs m go through all n together, so that what belongs to n is read once for all of them. Pairs that are not
@@ -248,12 +208,12 @@ private:
     void add_input_terms(long m, const float* u, const float* v, float* du, float* dv) {
         Vector own[INPUTS], sums[INPUTS] = {};
         for (long i = 0; i < INPUTS; i++) own[i] = is_input(m, i) ? -2 * load(u + input(m, i) * PANEL) : Vector{};
-        const float* w = w_.data();
+        const float* w = vector_of_w_.data();
         const int32_t* label = labels_.data() + m * p_ * INPUTS;
         for (long n = 0; n < p_; n++, v += PANEL, dv += PANEL, label += INPUTS) {
             const Vector b = load(v);
             Vector db{};
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (long i = 0; i < INPUTS; i++) {
                 const Vector out = load(w + label[i]);
                 sums[i] += b * out;
@@ -268,16 +228,22 @@ private:
     // Pairs of a label in D, four at a time: each sum waits for itself only every fourth pair.
     void add_output_terms(const float* u, const float* v, float* dw) {
         const Pair* pair = pairs_.data();
-        const auto product = [&](const Pair& of) { return load(u + of.m) * load(v + of.n); };
         for (long label = 0; label < p_; label++, dw += PANEL) {
             const Pair* end = pairs_.data() + ends_[size_t(label)];
-            Vector sums[4] = {};
+            Vector sums[4][TILE_VECTORS] = {};
             for (; end - pair >= 4; pair += 4)
 #pragma GCC unroll 4
-                for (int i = 0; i < 4; i++) sums[i] += product(pair[i]);
-            for (; pair < end; pair++) sums[0] += product(*pair);
-            add(dw, -2 * ((sums[0] + sums[1]) + (sums[2] + sums[3])));
+                for (int i = 0; i < 4; i++) add_products(u + pair[i].m, v + pair[i].n, sums[i]);
+            for (; pair < end; pair++) add_products(u + pair->m, v + pair->n, sums[0]);
+            for (int j = 0; j < TILE_VECTORS; j++)
+                add(dw + j * VECTOR_FLOATS, -2 * ((sums[0][j] + sums[1][j]) + (sums[2][j] + sums[3][j])));
         }
+    }
+
+    // A panel of the elements of a row of U times those of a row of V.
+    static void add_products(const float* u, const float* v, Vector (&sums)[TILE_VECTORS]) {
+#pragma GCC unroll 8
+        for (int j = 0; j < TILE_VECTORS; j++) sums[j] += load(u + j * VECTOR_FLOATS) * load(v + j * VECTOR_FLOATS);
     }
 
     // Of the inputs that go together, the i-th.
@@ -302,27 +268,26 @@ private:
         return total;
     }
 
-    static constexpr long INPUTS = 4;  // that go through the cross terms together
+    static constexpr long INPUTS = TILE_ROWS * TILE_VECTORS / 3;  // that go through the cross terms together: a register for each
 
     // Of a pair, as distances in a panel.
     struct Pair {
         int32_t m, n;
     };
 
-    const Buffer& transposed_w_;
+    OutputLayer& output_layer_;
     const long count_;                                         // of D
     const long together_;                                      // groups of inputs
-    const long plain_row_;                                     // distance of two rows of plain_
-    std::vector<int32_t> labels_;                              // [together_, p, INPUTS]: of pairs in D, as distances in w_
+    std::vector<int32_t> labels_;                              // [together_, p, INPUTS]: of pairs in D, as distances in vector_of_w_
     std::vector<Pair> pairs_;                                  // D, ordered by label
     std::vector<long> ends_;                                   // of each label's pairs among pairs_
-    Buffer w_;                                                 // [p + 1] vectors; the last is of pairs that are not in D
+    Buffer vector_of_w_;                                       // [p + 1] vectors; the last is of pairs that are not in D
     Buffer c_, d_;                                             // [p, outputs_]: how often a label occurs with an input
     Buffer a_, b_, ga_, gb_;                                   // [p, outputs_], plain rows
     Buffer aw_, bw_;                                           // a W and b W: as large as U
-    Buffer squares_, products_, plain_, column_u_, column_v_;  // as large as U; columns [width_]
-    Rows gram_u_, gram_v_, gram_w_;                            // [N, N], symmetric: the upper half
-    Buffer mixed_, block_;                                     // a panel of a product of them, and a block of it
+    Buffer squares_, products_;                                // as large as U
+    Buffer column_u_, column_v_;                               // [width_]
+    GramTerms gram_terms_;
 };
 
 }  // namespace grokscope::LEVEL

@@ -40,7 +40,7 @@ public:
           upstream_(kept_rows(), config.norm == Norm::none ? PANEL : weights_.width),
           complement_(find_complement(config_, training)) {
         if (complement_)
-            full_grid_.emplace(config_, weights_, gradients_, batches_.training(), output_layer_.transposed_w());
+            full_grid_.emplace(config_, weights_, gradients_, batches_.training(), output_layer_);
         if (config.norm == Norm::none) return;
         const NormArrays norm{weights_.scale(), weights_.shift(), gradients_.scale(), gradients_.shift()};
         if (config.norm == Norm::layer) layer_norm_.emplace(config.width, norm);

@@ -25,7 +25,6 @@ public:
     OutputLayer& operator=(const OutputLayer&) = delete;
 
     // Wᵀ / divisor in panels of labels, which is what the product of the way forward reads.
-    const Buffer& transposed_w() const { return transposed_w_; }
     void transpose_weights() {
         transpose_panels(weights_, p_, neurons_, {transposed_w_.data(), PANEL, width_ * PANEL},
                          float(1 / config_.logit_divisor));
@@ -35,16 +34,20 @@ public:
     void forward(long rows, Grid inputs, long first = 0) { forward(rows, inputs, first, {0, width_}); }
     // What some neurons contribute; those before them have contributed.
     void forward(long rows, Grid inputs, long first, Neurons neurons) {
+        multiply_weights(rows, inputs, neurons, logits(first));
+    }
+    // The product itself, in plain rows as far apart as those of the logits.
+    void multiply_weights(long rows, Grid inputs, Neurons neurons, float* out) {
         // The columns that do not fill a vector (one of 97) are cheaper as inner products with rows of W.
         const long rest = p_ % VECTOR_FLOATS, columns = rest <= VECTOR_FLOATS / 2 ? p_ - rest : p_;
         const long depth = std::min(neurons.end, neurons_) - neurons.first;
         multiply(rows, columns, depth, inputs.left(neurons.first),
                  {transposed_w_.data() + neurons.first * PANEL, PANEL, width_ * PANEL},
-                 {logits(first), outputs_, PANEL}, neurons.first > 0);
+                 {out, outputs_, PANEL}, neurons.first > 0);
         for (long q = columns; q < p_; q++) {
             long row = 0;
-            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q, neurons, logits(first + row) + q);
-            for (; row < rows; row++) logit_column<1>(inputs, row, q, neurons, logits(first + row) + q);
+            for (; row + 4 <= rows; row += 4) logit_column<4>(inputs, row, q, neurons, out + row * outputs_ + q);
+            for (; row < rows; row++) logit_column<1>(inputs, row, q, neurons, out + row * outputs_ + q);
         }
     }
 

@@ -93,7 +93,7 @@ protected:
           matrix_panel_(weights.rows * PANEL) {}
     ~Part() = default;
 
-    Left left_matrix(float* matrix) const { return {matrix, PANEL, 1, matrix_panel_}; }
+    Left left_matrix(const float* matrix) const { return {matrix, PANEL, 1, matrix_panel_}; }
     Right right_matrix(const float* matrix) const { return {matrix, PANEL, matrix_panel_}; }
     Product matrix_product(float* matrix) const { return {matrix, PANEL, matrix_panel_}; }
     Left left_logits(const Buffer& logits) const { return {logits.data(), outputs_, 1, PANEL}; }

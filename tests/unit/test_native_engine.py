@@ -191,9 +191,10 @@ def test_one_engine_takes_up_what_the_other_left(tiny: RunSpec) -> None:
 
 @pytest.mark.parametrize("operation", ["add", "divide"])
 @pytest.mark.parametrize("alpha", [0.3, 0.8])
-def test_both_forms_of_the_gradient_agree(level: str, operation: str, alpha: float) -> None:
+@pytest.mark.parametrize("width", [41, 410])  # Gram matrices of one block of neurons, and of several
+def test_both_forms_of_the_gradient_agree(level: str, operation: str, alpha: float, width: int) -> None:
     spec = RunSpec().updated(
-        {"task.modulus": 23, "task.operation": operation, "task.data_fraction": alpha, "model.width": 41}
+        {"task.modulus": 23, "task.operation": operation, "task.data_fraction": alpha, "model.width": width}
     )
     state = trained_a_little(spec)
     forms: tuple[Any, ...] = ("direct", "complement")
