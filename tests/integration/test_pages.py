@@ -198,9 +198,9 @@ def test_the_speed_in_the_readme_is_the_measured_one() -> None:
     assert f"{default[0]:.1f} times as many steps as a straightforward PyTorch loop" in words
     assert f"and {default[1]:.1f} times as many as jitted JAX" in words
     assert f"{figure_3[0]:.1f} and {figure_3[1]:.1f} times as many over the 17 data fractions" in words
-    default, figure_3 = times_as_fast("amd-epyc-avx512")
-    assert f"With AVX-512 it is {default[0]:.1f} and {default[1]:.1f}, " in words
-    assert f", and {figure_3[0]:.1f} and {figure_3[1]:.1f} over those fractions" in words
+    for cpu in ("family-25-model-17", "family-26-model-2"):
+        default, figure_3 = times_as_fast(f"amd-epyc-{cpu}-avx512")
+        assert f" {default[0]:.1f} and {default[1]:.1f} ({figure_3[0]:.1f} and {figure_3[1]:.1f}" in words
 
 
 def times_as_fast(cpu: str) -> list[list[float]]:
