@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from PIL import Image
 
-from grokscope.experiments.captions import caption, command
+from grokscope.experiments.captions import caption, command, description
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS, claims_about
 from grokscope.experiments.claim import Claim
 from grokscope.experiments.claims_page import page
@@ -78,7 +78,10 @@ def make_figures(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], r
         else:
             before[experiment.name] = make_entry(experiment, evidence)
             sys.stderr.write(f"{experiment.name} {scale.name}\n")
-    write_text(HERE / "README.md", index([before[name] for name in EXPERIMENTS if name in before]))
+    known = [EXPERIMENTS[name] for name in EXPERIMENTS if name in before]
+    for experiment in known:
+        renew_description(HERE / f"{experiment.name}.txt", experiment)
+    write_text(HERE / "README.md", index([with_caption(before[each.name], each) for each in known]))
 
 
 def make_pages(chosen: list[Experiment], evidence_at: dict[Scale, Evidence], recorded: Recorded) -> None:
@@ -129,6 +132,24 @@ def known_entries() -> dict[str, str]:
     """The parts of the index as it is, by the names of their figures."""
     parts = (HERE / "README.md").read_text(encoding="utf-8").split("\n## ")[1:]
     return {part.partition(":")[0]: f"## {part.rstrip()}" for part in parts}
+
+
+def with_caption(entry: str, experiment: Experiment) -> str:
+    """A part of the index with the caption as it is now: it may have changed since the figure was drawn.
+
+    >>> entry = "## fig08: F\\n\\n![F](fig08.png)\\n\\nOld words.\\n\\n`grokscope figure fig08`"
+    >>> with_caption(entry, EXPERIMENTS["fig08"]) == entry.replace("Old words.", EXPERIMENTS["fig08"].caption)
+    True
+    """
+    title, picture, words, *rest = entry.split("\n\n")
+    sizes = _TWO_SIZES if words.endswith(_TWO_SIZES) else ""
+    return "\n\n".join([title, picture, experiment.caption + sizes, *rest])
+
+
+def renew_description(path: Path, experiment: Experiment) -> None:
+    """The same for the text beside a picture."""
+    title, _, *rest = path.read_text(encoding="utf-8").split("\n\n")
+    write_text(path, "\n\n".join([title, description(experiment), *rest]))
 
 
 def is_worse(scale: Scale, entry: str) -> bool:

@@ -20,7 +20,7 @@ def command(experiment: Experiment, evidence: Evidence) -> str:
 def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:
     """The caption as plain text."""
     needs = experiment.needs(evidence.scale)
-    parts = [f"{experiment.name}: {experiment.title}", fill(experiment.caption, 100)]
+    parts = [f"{experiment.name}: {experiment.title}", description(experiment)]
     if specs := needs.specs(evidence.scale):
         lines = [f"  {spec.run_id}  {settings(spec)}" for spec in specs]
         parts.append("\n".join(["Networks, and what differs from the defaults:", *lines]))
@@ -31,6 +31,11 @@ def caption(experiment: Experiment, evidence: Evidence, command: str) -> str:
     parts.append(f"Defaults: {_all_settings(RunSpec())}")
     parts.append(f"Made with: {command}")
     return "\n\n".join(parts) + "\n"
+
+
+def description(experiment: Experiment) -> str:
+    """What the figure shows, in lines."""
+    return fill(experiment.caption, 100)
 
 
 def reduction(scale: str) -> str:

@@ -20,7 +20,8 @@ class Reason(StrEnum):
     RESOLUTION = "resolution"
     SEEDS = "seeds"
     BOUND = "our bound"
-    NOT_FOUND = "not found here"
+    SETTING = "our setting"
+    DIFFERENT = "differs from the paper"
 
 
 @dataclass(frozen=True)

@@ -128,12 +128,13 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
     easy = _share(("fig01", "fig02", "fig04", "fig06", "fig17", "fig18", "fig19", "fig23"), entries)
     hard = _share(("fig07", "fig12", "fig13", "fig14", "fig15"), entries)
     return [
-        f"Scope. All figures and tables of the paper, and {claims} of its statements that can be checked with a "
-        f"number. Of {len(papers)} pictures (figures, the two halves of Figure 3, tables, and one of the theory) "
-        f"{len(full)} are drawn at the paper's size: p = 97 and its widths{coarser}, with one seed. The others are "
-        "smaller, and named as such.",
+        f"Scope. All figures and tables of the paper, and {claims} claims that check its statements with a number, "
+        f"some of them under settings that it leaves open. Of {len(papers)} pictures (figures, the two halves of "
+        f"Figure 3, tables, and one of the theory) {len(full)} are drawn at the paper's size: p = 97 and its "
+        f"widths{coarser}, with one seed. The others are smaller, and named as such.",
         "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
-        "measuring, except where a claim is marked as not blind, and are never moved. A claim that was read wrongly or "
+        "measuring, except where a claim is marked as not blind, and are never moved. Of a few claims a check was "
+        "added, changed or taken out after a first result, which is said with each. A claim that was read wrongly or "
         "could hardly fail stays, superseded by a later one. Settings that the paper leaves open come from the "
         "authors' code or are our choice; a table below says which.",
         f"Result. {' '.join(summary(entries))} Causes of the paper's claims that fail or are open: {causes}.",

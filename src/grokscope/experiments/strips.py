@@ -19,11 +19,11 @@ _MARGIN = 0.25  # of the range, beyond the outermost number
 def strip(result: CheckResult | Remembered, width: int = 33) -> str:
     """The line, without numbers; empty if there was nothing to measure."""
     check = result.check
-    points = list(result.values) or [result.mean]
-    if any(map(math.isnan, points)):
+    points = [value for value in result.values or [result.mean] if not math.isnan(value)]
+    if not points:
         return ""
     spread = 0.0 if result.values or math.isnan(result.spread) else result.spread
-    numbers = [*points, result.mean - spread, result.mean + spread]
+    numbers = [point + reach for point in points for reach in (-spread, 0, spread)]
     numbers += [bound for bound in (check.low, check.high) if math.isfinite(bound)]
     lowest, highest = min(numbers), max(numbers)
     margin = _MARGIN * (highest - lowest) or _MARGIN * abs(highest) or 1.0

@@ -64,8 +64,9 @@ def reasons(entries: Sequence[Entry]) -> str:
 
 
 UNTRAINED, SEVERAL = "without training", "at the paper's size with 3 or more seeds"
-ONE, REDUCED = "at the paper's size with 1 seed", "at a reduced scale"
-_SIZES = (UNTRAINED, SEVERAL, ONE, REDUCED)
+ONE, COARSE = "at the paper's size with 1 seed", "the same on a coarser grid"
+REDUCED = "at a reduced scale"
+_SIZES = (UNTRAINED, SEVERAL, ONE, COARSE, REDUCED)
 
 
 def size_of(entry: Entry) -> str:
@@ -75,6 +76,8 @@ def size_of(entry: Entry) -> str:
         return UNTRAINED
     if entry.scale != PAPER.name:
         return REDUCED
+    if entry.grid:
+        return COARSE
     return SEVERAL if entry.seeds >= 3 else ONE
 
 

@@ -148,7 +148,7 @@ EXPERIMENT = Experiment(
             ),
             seeds=1,
             cause=Cause(
-                Reason.NOT_FOUND,
+                Reason.DIFFERENT,
                 "Two networks fail, one whose waves the IPR does not see and one that is too narrow to memorise.",
             ),
             note="Two networks fail. One learns x² + y², where the IPR does not see the periodic neurons: none is "
@@ -168,7 +168,7 @@ EXPERIMENT = Experiment(
                     of=(_prunable("model.width", 1000), _prunable("model.width", 250)),
                 ),
             ),
-            cause=Cause(Reason.NOT_FOUND, "The widest network does not find the rule, so there is nothing to compare."),
+            cause=Cause(Reason.SETTING, "The widest network does not find the rule, so there is nothing to compare."),
             note="Without weight decay the network of 1000 neurons memorises everything and does not find the rule "
             "(test accuracy 0.03, seed 0), so there is no rule to keep. From 250 to 500 neurons the fraction grows "
             "from 0.68 to 0.86; sublinear-need asks the same with a little weight decay.",

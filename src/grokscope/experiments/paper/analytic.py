@@ -10,7 +10,7 @@ import numpy.typing as npt
 from matplotlib import style
 from matplotlib.figure import Figure
 
-from grokscope.experiments.cause import Cause, Reason
+from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs, Untrained
 from grokscope.experiments.experiment import Drawing, Experiment
@@ -273,6 +273,25 @@ EXPERIMENT = Experiment(
             "is close to the labels; our bound for the other one fails. At the "
             "initial weights of the default network the output is no longer small beside the labels, which makes the "
             "power 2.6; with half these weights it is 2.02.",
+            superseded=Superseded(
+                ("gradient-degree-grows",),
+                "2026-11-19",
+                "The paper names no power for random weights that we could miss.",
+            ),
+        ),
+        _claim(
+            "gradient-degree-grows",
+            "Appendix E",
+            "Near a generalising solution the gradient depends on the weights with a higher power than at random ones.",
+            Check(
+                "power at the analytic solution minus that at random weights",
+                lambda *specs: _degree_at_solution(*specs) - _degree_at_random(*specs),
+                low=1,
+                of=_SECOND,
+            ),
+            stated="2026-11-19",
+            seen_before="Stated after both had been measured for gradient-degree.",
+            note="It follows from Equation 9 for an output that is close to the labels.",
         ),
     ),
 )

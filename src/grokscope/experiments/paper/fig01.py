@@ -101,8 +101,9 @@ EXPERIMENT = Experiment(
     name="fig01",
     title="Training curves in three phases",
     caption="Accuracies during training at α = 0.5 and ξ = 0.35, and the IPR of the neurons at the end. Without "
-    "weight decay the network finds the rule and memorises the corrupted labels; with weight decay it memorises fewer "
-    "of them or none, and answers with the true label instead.",
+    "weight decay the network finds the rule and memorises the corrupted labels; with weight decay it memorises "
+    "fewer of them or none, and answers with the true label instead. Accuracies are medians over seeds, in a band "
+    "from the lowest to the highest. The IPR is that of the first seed.",
     needs=needs,
     draw=draw,
     claims=(

@@ -74,6 +74,17 @@ def _at_most_memory(quantity: str) -> Callable[[Curves], float]:
     return value
 
 
+def _where_lost(quantity: str, *, gain: bool = False) -> Callable[[Curves], float]:
+    """An accuracy where high-first pruning first leaves a test accuracy below 0.5, or what it has gained by then."""
+
+    def value(curves: Curves) -> float:
+        curve = curves[HIGHEST]
+        values = getattr(curve, quantity)
+        return float(values[(curve.test_accuracy < 0.5).argmax()] - (values[0] if gain else 0))
+
+    return value
+
+
 def _kept_longer(curves: Curves) -> float:
     """By what fraction of the neurons the corrupted labels outlast the clean ones, highest IPR first."""
     curve = curves[HIGHEST]
@@ -192,6 +203,26 @@ EXPERIMENT = Experiment(
             ),
             note="Corrupted accuracy is nearly flat between 25 and 55 % pruned, so chance decides where it is highest, "
             "which is where we look; test accuracy falls from 0.8 to 0 in between, and was 0.54 there for seed 0.",
+            superseded=Superseded(
+                ("lost-rule-revives-memory",),
+                "2026-11-19",
+                "It looks where the corrupted accuracy is highest, which chance decides on a plateau.",
+            ),
+        ),
+        _claim(
+            "lost-rule-revives-memory",
+            "Appendix I.1, Figure 17(b, right)",
+            "In Partial Inversion, when so many high-IPR neurons are gone that the rule is lost, more of the corrupted "
+            "labels are given than before, and most clean ones still.",
+            Check(
+                "gain of corrupted accuracy where test accuracy is half",
+                _where_lost("corrupted_accuracy", gain=True),
+                low=0.1,
+                of=_PARTIAL,
+            ),
+            Check("clean accuracy there", _where_lost("clean_accuracy"), low=0.7, of=_PARTIAL),
+            stated="2026-11-19",
+            seen_before="Stated after Figure 17 had been seen.",
         ),
         _claim(
             "no-memory-to-revive",

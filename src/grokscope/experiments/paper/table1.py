@@ -97,7 +97,8 @@ EXPERIMENT = Experiment(
     name="table1",
     title="The phases in words",
     caption="What distinguishes the phases, with the accuracies of one network in each: on corrupted training "
-    "examples, measured against the drawn labels, and on the test set.",
+    "examples, measured against the drawn labels, and on the test set. The table says that in Confusion none of them "
+    "are memorised, the text that not all of them are, which is what is seen.",
     needs=needs,
     draw=draw,
     claims=(
