@@ -16,10 +16,18 @@ from grokscope.experiments.report_facts import ERRATA, SETTINGS
 from grokscope.experiments.scale import PAPER
 from grokscope.experiments.sections import BEYOND, SECTIONS, entries_of
 from grokscope.experiments.strips import strip
-from grokscope.experiments.summary import by_blindness, by_part, by_size, holding, in_force, reasons, summary
+from grokscope.experiments.summary import (
+    by_blindness,
+    by_part,
+    by_part_in_detail,
+    by_size,
+    holding,
+    in_force,
+    reasons,
+    summary,
+)
 
 _SMALLER = "not at the paper's size"
-_MOST_IDS = 6  # of runs in a line
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
         f"Scope. All figures and tables of the paper, and {claims} claims that check its statements with a number, "
         f"some of them under settings that it leaves open. Of {len(papers)} pictures (figures, the two halves of "
         f"Figure 3, tables, and one of the theory) {len(full)} are drawn at the paper's size: p = 97 and its "
-        f"widths{coarser}, with one seed. The others are smaller, and named as such.",
+        f"widths{coarser}, diagrams with one seed. The others are smaller, and named as such. {_run_cells(full)}",
         "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
         "measuring, except where a claim is marked as not blind, and are never moved. Of a few claims a check was "
         "added, changed or taken out after a first result, which is said with each. A claim that was read wrongly or "
@@ -155,6 +163,21 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
     ]
 
 
+def _run_cells(shown: Iterable[Shown]) -> str:
+    """How many cells of some diagrams were run, in words.
+
+    >>> _run_cells([Shown("", ("fig9: 356 runs in 969 cells, of which 613 are inferred from those around",))])
+    'Of 969 cells in their diagrams 356 were run (37 %), and the others inferred.'
+    """
+    sweeps = {sweep for each in shown for sweep in each.sweeps}
+    found = [re.search(r" in (\d+) cells, of which (\d+) are inferred", sweep) for sweep in sweeps]
+    cells, inferred = (sum(int(each[place]) for each in found if each) for place in (1, 2))
+    run = cells - inferred
+    return f"Of {cells} cells in their diagrams {run} were run ({run / cells:.0%}), and the others inferred.".replace(
+        "%)", " %)"
+    )
+
+
 def _share(figures: Sequence[str], entries: Sequence[Entry]) -> str:
     """How many of the paper's claims about some figures hold, and why not the others, in words."""
     found = [entry for entry in in_force(_entries(figures, entries)) if is_the_papers(entry.claim)]
@@ -174,6 +197,11 @@ def _matrix(parts: Sequence[tuple[str, Sequence[Entry]]], entries: Sequence[Entr
         "By the section whose figures show it, all claims:",
         "",
         *_table(by_part(parts)),
+        "",
+        "The same in two columns, hold or do not, with how many of them were stated blind, how many were measured "
+        "with 3 or more seeds, and how many at a reduced scale or on a coarser grid:",
+        "",
+        *_table(by_part_in_detail(parts)),
         "",
         "The paper's claims by the networks that they were measured on. In diagrams of the paper's size about two "
         "thirds of the cells are inferred; a list below has the numbers:",
@@ -237,12 +265,13 @@ def _figure(name: str, shown: Shown | None, entries: Sequence[Entry]) -> list[st
         lines += [f"What is seen here differs from what the claims ask in {', '.join(failing)}.", ""]
     if not entries:
         lines += ["No claims of its own.", ""]
+    said: dict[str, str] = {}  # explanations, and the first claim with each
     for entry in entries:
-        lines += _claim(entry)
+        lines += _claim(entry, said)
     return lines
 
 
-def _claim(entry: Entry) -> list[str]:
+def _claim(entry: Entry, said: dict[str, str]) -> list[str]:
     claim = entry.claim
     blind = "[not blind](claims.md#not-blind)" if claim.seen_before else "blind"
     stated = f", stated {claim.stated}" if claim.stated else ""
@@ -253,8 +282,21 @@ def _claim(entry: Entry) -> list[str]:
     seeds = "1 seed" if entry.seeds == 1 else f"{entry.seeds} seeds"
     size = f"{entry.size}, {seeds}, " if entry.results else ""
     lines += [f"{size}{blind}{stated} · {command}{_runs(entry)}", ""]
-    words = explanations(entry)
+    words = [_once(words, claim.id, said) for words in explanations(entry)]
     return [*lines, *([" ".join(words), ""] if words else [])]
+
+
+def _once(words: str, claim_id: str, said: dict[str, str]) -> str:
+    """An explanation, or where it stands already.
+
+    >>> said: dict[str, str] = {}
+    >>> [_once("Cause: seeds. One of three differs.", name, said) for name in ("first", "second")]
+    ['Cause: seeds. One of three differs.', 'Cause: as for first.']
+    """
+    first = said.setdefault(words, claim_id)
+    if first == claim_id:
+        return words
+    return f"{'Cause: as' if words.startswith('Cause: ') else 'As'} for {first}."
 
 
 def _flags(entry: Entry) -> str:
@@ -288,7 +330,6 @@ def _runs(entry: Entry) -> str:
     scale = replace(entry.measured_at, seeds=entry.seeds)
     needs = entry.claim.needs(scale)
     ids = [spec.run_id[:8] for spec in needs.specs(scale)]
-    rest = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
-    words = [f"runs {', '.join(ids[:_MOST_IDS])}{rest}"] if ids else []
+    words = [f"runs {', '.join(ids)}"] if ids else []
     words += [f"diagram {plan.name}" for plan in needs.plans(entry.measured_at)]
     return f" · {' · '.join(words)}" if words else ""

@@ -14,7 +14,7 @@ from grokscope.spec import RunSpec
 from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.plan import GRID, SEED, Plan, parse_grid
 
-PAPER_WIDTH = 500
+PAPER_MODULUS, PAPER_WIDTH = 97, 500
 _SIZES = (  # the fields that a smaller scale reduces, where a spec has them
     "task.modulus",
     "task.corrupted_operands",

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from grokscope.experiments.claim import Verdict
 from grokscope.experiments.claims_page import cause_of, is_the_papers
 from grokscope.experiments.record import Entry
-from grokscope.experiments.scale import PAPER
+from grokscope.experiments.scale import PAPER, PAPER_MODULUS
+from grokscope.spec import RunSpec
 
 Table = list[list[str]]  # the first row is the heading
 
@@ -74,11 +75,17 @@ def size_of(entry: Entry) -> str:
     needs = entry.claim.needs(PAPER)
     if not needs.networks and not needs.diagrams:
         return UNTRAINED
-    if entry.scale != PAPER.name:
+    if entry.scale != PAPER.name or any(_is_small(spec) for spec in needs.networks):
         return REDUCED
     if entry.grid:
         return COARSE
     return SEVERAL if entry.seeds >= 3 else ONE
+
+
+def _is_small(spec: RunSpec) -> bool:
+    """Whether a network has a smaller modulus than the paper's at every scale, as those of gradient descent have."""
+    modulus = "task.modulus"
+    return spec.has(modulus) and int(str(spec.value_of(modulus))) < PAPER_MODULUS
 
 
 def by_size(entries: Sequence[Entry]) -> Table:
@@ -107,6 +114,30 @@ def by_part(parts: Sequence[tuple[str, Sequence[Entry]]]) -> Table:
         if entries:
             rows.append([title, *(_number(numbers[verdict]) for verdict in shown)])
     return [["section", *map(str, shown)], *rows]
+
+
+def by_part_in_detail(parts: Sequence[tuple[str, Sequence[Entry]]]) -> Table:
+    """A row for each part: how many hold and how many do not, and what is behind both."""
+    behind = "blind", "3 seeds", "smaller"
+    rows = []
+    for title, entries in parts:
+        measured = [entry for entry in in_force(entries) if entry.results]
+        good = holding(measured)
+        others = [entry for entry in measured if entry not in good]
+        if measured:
+            rows.append([title, *_behind(good), *_behind(others)])
+    return [["section", "hold", *behind, "do not", *behind], *rows]
+
+
+def _behind(entries: Sequence[Entry]) -> list[str]:
+    """How many they are, and how many of them are blind, of several seeds, or smaller than in the paper."""
+    kinds = (
+        lambda entry: True,
+        lambda entry: not entry.claim.seen_before,
+        lambda entry: size_of(entry) == SEVERAL,
+        lambda entry: size_of(entry) in (COARSE, REDUCED),
+    )
+    return [_number(sum(map(kind, entries))) for kind in kinds]
 
 
 def _number(count: int) -> str:

@@ -11,13 +11,12 @@ from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
 from grokscope.experiments.quantities.curves import final
-from grokscope.experiments.scale import PAPER_WIDTH, Scale
+from grokscope.experiments.scale import PAPER_MODULUS, PAPER_WIDTH, Scale
 from grokscope.result import RunResult
 from grokscope.spec import RunSpec
 from grokscope.tables import Table
 from grokscope.tasks import is_prime
 
-PAPER_MODULUS = 97
 SMALLER = (31, 48, 60, 61, 64)  # 61 is a prime between two numbers that have many divisors
 LARGER = (113, 128)
 IN_PROPORTION, FIXED = "N = 500 p / 97", "N = 500"
