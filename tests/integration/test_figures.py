@@ -7,6 +7,8 @@ from matplotlib.colors import to_rgba
 
 from grokscope import Phase, RunSpec, run
 from grokscope.experiments.paper import fig01
+from grokscope.measure import Row
+from grokscope.phases import classify
 from grokscope.plots import draw_curves, draw_runs, settings_line
 
 
@@ -43,9 +45,32 @@ def test_seeds_are_a_median_and_a_band_and_phases_a_strip(tiny: RunSpec) -> None
     steps = [row.step for row in seeds[0].curve]
     assert ends[0][0] == steps[0]
     assert max(end for _, end in ends) <= steps[-1]
-    assert seeds[0].phase is not None
+    best = np.median([[row.test_accuracy for row in result.curve] for result in seeds], axis=0).max()
+    train, test = (float(np.asarray(line.get_ydata())[-1]) for line in axes.lines[:2])
     last = max(list[Any](axes.patches), key=lambda patch: patch.get_x())
-    assert last.get_facecolor() == to_rgba(seeds[0].phase.color)
+    assert last.get_facecolor() == to_rgba(classify(train, test, seeds[0].corruption, best).color)
+
+
+def test_strip_and_title_follow_the_drawn_medians(tiny: RunSpec) -> None:
+    """The first seed memorises in the end and the two others do not: it is outvoted."""
+    one = run(tiny)
+    row = dict(one.final)
+    curves = [
+        [Row({**row, "step": 10, "train_accuracy": 0.2, "test_accuracy": 0.0}), Row({**row, **last, "step": 20})]
+        for last in (
+            {"train_accuracy": 0.95, "test_accuracy": 0.0},
+            {"train_accuracy": 0.85, "test_accuracy": 0.0},
+            {"train_accuracy": 0.4, "test_accuracy": 0.0},
+        )
+    ]
+    phases = (Phase.MEMORIZATION, Phase.CONFUSION, Phase.CONFUSION)
+    first, *others = (
+        replace(one, curve=tuple(curve), phase=phase) for curve, phase in zip(curves, phases, strict=True)
+    )
+    axes = draw_curves([first], ["three"], other_seeds=[others]).axes[0]
+    assert axes.get_title() == "three\nConfusion in 2 of 3 seeds"
+    assert [patch.get_label() for patch in axes.patches] == ["Confusion"]
+    assert draw_curves([first], ["one"]).axes[0].get_title() == "one\nMemorization"
 
 
 def test_seeds_that_ended_early_are_drawn_where_all_were_measured(tiny: RunSpec) -> None:

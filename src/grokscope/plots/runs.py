@@ -43,17 +43,18 @@ def draw_runs(
 ) -> Figure:
     """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
 
-    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it. Other seeds of a
-    run are drawn as a band.
+    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it. Of several seeds
+    accuracies are drawn as a median and a band; all else is of the first.
 
     Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
     (m, n) is given, its attention. Columns that a user's measurements recorded have a panel each.
     """
     results = [results] if isinstance(results, RunResult) else results
     titles = [settings_line(result) for result in results] if titles is None else titles
+    others = _by_run(results, other_seeds)
     panels: dict[str, Callable[[Axes, RunResult], None]] = {
-        "accuracy": _accuracies_with(results, other_seeds),
-        "neurons": draw_ipr_histogram,
+        "accuracy": lambda axes, result: draw_accuracies(axes, result, others[result.run_id]),
+        "neurons of one seed" if any(other_seeds) else "neurons": draw_ipr_histogram,
     }
     if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
         panels["|γ| of the norm"] = draw_norm_scales
@@ -62,14 +63,16 @@ def draw_runs(
     own = dict.fromkeys(name for result in results for row in result.curve[:1] for name in row if name not in COLUMNS)
     for column in list(own)[:_MOST_OWN_COLUMNS]:
         panels[column] = partial(draw_own_column, column=column)
-    return _draw_columns(results, titles, panels)
+    return _draw_columns(results, titles, panels, others)
 
 
 def draw_curves(
     results: Sequence[RunResult], titles: Sequence[str], *, other_seeds: Sequence[Sequence[RunResult]] = ()
 ) -> Figure:
     """The accuracies of several runs side by side (Figures 19 to 22), with those of other seeds within a band."""
-    return _draw_columns(results, titles, {"accuracy": _accuracies_with(results, other_seeds)})
+    others = _by_run(results, other_seeds)
+    panels = {"accuracy": lambda axes, result: draw_accuracies(axes, result, others[result.run_id])}
+    return _draw_columns(results, titles, panels, others)
 
 
 def draw_seeds(networks: Mapping[str, Sequence[RunResult]]) -> Figure:
@@ -78,11 +81,21 @@ def draw_seeds(networks: Mapping[str, Sequence[RunResult]]) -> Figure:
     return draw_curves([seeds[0] for seeds in runs], list(networks), other_seeds=[seeds[1:] for seeds in runs])
 
 
-def _accuracies_with(
-    results: Sequence[RunResult], other_seeds: Sequence[Sequence[RunResult]]
-) -> Callable[[Axes, RunResult], None]:
-    others = {result.run_id: others for result, others in zip(results, other_seeds or [()] * len(results), strict=True)}
-    return lambda axes, result: draw_accuracies(axes, result, others.get(result.run_id, ()))
+def _by_run(results: Sequence[RunResult], other_seeds: Sequence[Sequence[RunResult]]) -> dict[str, Sequence[RunResult]]:
+    """The other seeds of each run, by its id."""
+    return {result.run_id: others for result, others in zip(results, other_seeds or [()] * len(results), strict=True)}
+
+
+def outcome_of_seeds(outcomes: Sequence[str]) -> str:
+    """What most seeds show, and how many do if not all. Of equals, the first in the order of the phases.
+
+    >>> outcome_of_seeds(["Confusion", "Coexistence", "Confusion"]), outcome_of_seeds(["Diverged"] * 3)
+    ('Confusion in 2 of 3 seeds', 'Diverged')
+    """
+    order = [*(phase.label for phase in Phase), "Diverged"]
+    most = max(order, key=outcomes.count)
+    count = outcomes.count(most)
+    return most if count == len(outcomes) else f"{most} in {count} of {len(outcomes)} seeds"
 
 
 def draw_row(panels: Mapping[str, Callable[[Axes], None]]) -> Figure:
@@ -97,7 +110,10 @@ def draw_row(panels: Mapping[str, Callable[[Axes], None]]) -> Figure:
 
 
 def _draw_columns(
-    results: Sequence[RunResult], titles: Sequence[str], panels: Mapping[str, Callable[[Axes, RunResult], None]]
+    results: Sequence[RunResult],
+    titles: Sequence[str],
+    panels: Mapping[str, Callable[[Axes, RunResult], None]],
+    others: Mapping[str, Sequence[RunResult]],
 ) -> Figure:
     """One column for each run and one row for each panel, which has a label and the function that draws it."""
     with style.context(STYLE):
@@ -110,7 +126,8 @@ def _draw_columns(
             first.set_ylabel(label)
             first.tick_params(labelleft=True)
         for column, (result, title) in enumerate(zip(results, titles, strict=True)):
-            axes[0, column].set_title(f"{_wrapped(title)}\n{result.outcome}")
+            outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
+            axes[0, column].set_title(f"{_wrapped(title)}\n{outcome}")
         handles = shared_handles(axes[0])
         abreast = max(2, min(len(handles), _LEGEND_ABREAST * len(results)))
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=abreast)
@@ -134,33 +151,37 @@ def draw_accuracies(axes: Axes, result: RunResult, other_seeds: Sequence[RunResu
     """Accuracies against the step, on a logarithmic axis: what happens early is over within tens of steps.
 
     Of several seeds the lines are medians, and bands go from the lowest to the highest. Above the curves a strip says
-    in which phase the first one would have ended at each step.
+    in which phase a network with these accuracies would have ended at each step.
     """
-    seeds = [{row.step: row for row in each.curve} for each in (result, *other_seeds)]
+    runs = (result, *other_seeds)
+    seeds = [{row.step: row for row in each.curve} for each in runs]
     steps = [row.step for row in result.curve if all(row.step in rows for rows in seeds)]
+    medians: dict[str, npt.NDArray[np.float64]] = {}
     for column, (label, color, line) in ACCURACIES.items():
         values = np.array([[getattr(rows[step], column) for step in steps] for rows in seeds])  # [seeds, steps]
+        medians[column] = np.median(values, axis=0)
         if np.isnan(values).all():
             continue
         if len(seeds) > 1:
             axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=color, alpha=0.18, linewidth=0)
         # A single point is no line.
         marker = "o" if len(steps) == 1 else None
-        axes.plot(steps, np.median(values, axis=0), linestyle=line, color=color, label=label, marker=marker)
-    clean = 1 - result.corruption
+        axes.plot(steps, medians[column], linestyle=line, color=color, label=label, marker=marker)
+    corruption = float(np.median([each.corruption for each in runs]))
+    clean = 1 - corruption
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
     side, gap = ("top", -2) if clean > _ROOM_ABOVE else ("bottom", 2)  # above could be the strip
     axes.annotate("1 − ξ", (1, clean), xytext=(2, gap), textcoords="offset points", va=side, color="0.4", fontsize=8.5)
-    _draw_phases_along(axes, result)
+    drawn = [Row({column: values[place] for column, values in medians.items()}) for place in range(len(steps))]
+    _draw_phases_along(axes, steps, phases_along(drawn, corruption))
     axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.1), yticks=np.linspace(0, 1, 6))
 
 
-def _draw_phases_along(axes: Axes, result: RunResult) -> None:
+def _draw_phases_along(axes: Axes, steps: Sequence[int], phases: Sequence[Phase]) -> None:
     """A strip above accuracies in the colours of the phases, which change half way between measured steps."""
-    steps = [row.step for row in result.curve]
     edges = [*steps[:1], *(math.sqrt(low * high) for low, high in pairwise(steps)), *steps[-1:]]
     named = set()
-    for phase, group in groupby(enumerate(phases_along(result.curve, result.corruption)), key=itemgetter(1)):
+    for phase, group in groupby(enumerate(phases), key=itemgetter(1)):
         places = [place for place, _ in group]
         span = axes.axvspan(edges[places[0]], edges[places[-1] + 1], *_STRIP, color=phase.color, linewidth=0)
         if phase not in named:
