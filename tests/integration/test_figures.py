@@ -87,6 +87,32 @@ def test_a_histogram_beside_another_keeps_the_room_of_its_legend(tiny: RunSpec) 
     assert tops[0] == pytest.approx(tops[1])
 
 
+def test_runs_that_a_row_has_no_room_for_stand_below(tiny: RunSpec) -> None:
+    results = [run(tiny.updated({"task.corruption": share})) for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    axes = draw_runs(results).axes  # accuracies and histograms of three runs, then those of two
+    assert len(axes) == 10
+    below = [axes[place] for place in (6, 7)]
+    assert (
+        [panel.lines[0].get_ydata()[-1] for panel in below]
+        == [  # type: ignore[index]
+            result.final.train_accuracy for result in results[3:]
+        ]
+    )
+    assert [panel.get_ylabel() for panel in axes] == [
+        "accuracy",
+        "",
+        "",
+        "neurons",
+        "",
+        "",
+        "accuracy",
+        "",
+        "neurons",
+        "",
+    ]
+    assert len({axes[place].get_ylim() for place in (3, 4, 5, 8, 9)}) == 1
+
+
 @pytest.mark.parametrize("corruption", [0.0, 0.05, 0.35])
 def test_the_fraction_of_clean_labels_is_not_written_over_the_strip(tiny: RunSpec, corruption: float) -> None:
     axes = draw_curves([run(tiny.updated({"task.corruption": corruption}))], ["one"]).axes[0]

@@ -21,12 +21,13 @@ from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.finishing import add_subtitle, panel_letter
+from grokscope.plots.layout import panels_abreast
 from grokscope.plots.palette import BLACK
 from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
 from grokscope.sweeps.labels import said, short_field, short_value
 
-_PANELS_ABREAST = 6
+MOST_ABREAST = 4  # panels in a row, for which a page has room
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits
 _FEW_VALUES = 6  # of an axis: all of them are labelled
 
@@ -56,8 +57,8 @@ def draw_phase_diagram(
         maps or {}
     )
     kinds = (*shown, None)  # None are the phases
-    abreast = min(len(diagram.panels), _PANELS_ABREAST)
-    rows = -(-len(diagram.panels) // abreast) * len(kinds)
+    abreast = panels_abreast(len(diagram.panels), MOST_ABREAST)
+    rows = math.ceil(len(diagram.panels) / abreast) * len(kinds)
     with style.context(STYLE):
         figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + 2.9 * rows))
         grid = figure.subplots(rows, abreast, squeeze=False, sharex=True, sharey=True)

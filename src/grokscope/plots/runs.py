@@ -21,6 +21,7 @@ from grokscope.extension import short_name
 from grokscope.measure import COLUMNS, Row, neuron_spectra, phases_along
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
+from grokscope.plots.layout import figure_of_blocks, panels_abreast
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, BLUE, INPUT_COLOR, OUTPUT_COLOR
 from grokscope.plots.saying import say_instead
 from grokscope.result import RunResult
@@ -29,6 +30,7 @@ from grokscope.spec import RunSpec
 _IPR_BINS = 40
 _MOST_OWN_COLUMNS = 4
 _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
+_MOST_ABREAST = 3  # panels in a row, for which a page has room
 _LEGEND_ABREAST = 4  # entries below each column
 _STRIP = (0.953, 0.99)  # of the height of a panel
 _ROOM_ABOVE = 0.92  # an accuracy above which there is no room for words below the strip
@@ -99,11 +101,10 @@ def outcome_of_seeds(outcomes: Sequence[str]) -> str:
 
 
 def draw_row(panels: Mapping[str, Callable[[Axes], None]]) -> Figure:
-    """Different panels side by side, each with its title and the function that draws it (Figures 5 and 15)."""
+    """Different panels, each with its title and the function that draws it (Figures 5 and 15)."""
     with style.context(STYLE):
-        figure = Figure(figsize=(0.8 + 3.7 * len(panels), 3.5))
-        grid = figure.subplots(1, len(panels), squeeze=False)
-        for axes, (title, draw) in zip(grid.flat, panels.items(), strict=True):
+        figure, (places,) = figure_of_blocks([len(panels)], _MOST_ABREAST, panel=(3.7, 3.3), margin=(0.8, 0.2))
+        for axes, (title, draw) in zip(places, panels.items(), strict=True):
             draw(axes)
             axes.set_title(title)
     return figure
@@ -115,22 +116,33 @@ def _draw_columns(
     panels: Mapping[str, Callable[[Axes, RunResult], None]],
     others: Mapping[str, Sequence[RunResult]],
 ) -> Figure:
-    """One column for each run and one row for each panel, which has a label and the function that draws it."""
+    """One column for each run and one row for each panel, which has a label and the function that draws it.
+
+    Runs for which a page has no room side by side stand in further blocks of these rows.
+    """
+    abreast = panels_abreast(len(results), _MOST_ABREAST)
+    blocks = math.ceil(len(results) / abreast)
     with style.context(STYLE):
-        figure = Figure(figsize=(1.2 + 3.9 * len(results), 3.25 * len(panels)))
-        axes = figure.subplots(len(panels), len(results), squeeze=False, sharey="row")
-        for row, (label, draw) in enumerate(panels.items()):
-            for column, result in enumerate(results):
-                draw(axes[row, column], result)
-            first = next((each for each in axes[row] if each.axison), axes[row, 0])  # others have nothing to show
+        figure = Figure(figsize=(1.2 + 3.9 * abreast, 3.25 * len(panels) * blocks))
+        grid = figure.subplots(len(panels) * blocks, abreast, squeeze=False, sharey="row")
+        for place, (result, title) in enumerate(zip(results, titles, strict=True)):
+            block, column = divmod(place, abreast)
+            rows = range(block * len(panels), (block + 1) * len(panels))
+            for row, draw in zip(rows, panels.values(), strict=True):
+                if block and not column:
+                    grid[row, 0].sharey(grid[row % len(panels), 0])
+                draw(grid[row, column], result)
+            outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
+            grid[rows.start, column].set_title(f"{_wrapped(title)}\n{outcome}")
+        for unused in grid[-len(panels) :, len(results) - (blocks - 1) * abreast :].flat:
+            unused.remove()
+        for row, label in enumerate([*panels] * blocks):
+            first = next((axes for axes in grid[row] if axes.axison), grid[row, 0])  # others have nothing to show
             first.set_ylabel(label)
             first.tick_params(labelleft=True)
-        for column, (result, title) in enumerate(zip(results, titles, strict=True)):
-            outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
-            axes[0, column].set_title(f"{_wrapped(title)}\n{outcome}")
-        handles = shared_handles(axes[0])
-        abreast = max(2, min(len(handles), _LEGEND_ABREAST * len(results)))
-        figure.legend(handles.values(), handles, loc="outside lower center", ncols=abreast)
+        handles = shared_handles(figure.axes)
+        entries = max(2, min(len(handles), _LEGEND_ABREAST * abreast))
+        figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
     return figure
 
 
