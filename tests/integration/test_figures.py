@@ -91,13 +91,8 @@ def test_runs_that_a_row_has_no_room_for_stand_below(tiny: RunSpec) -> None:
     results = [run(tiny.updated({"task.corruption": share})) for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
     axes = draw_runs(results).axes  # accuracies and histograms of three runs, then those of two
     assert len(axes) == 10
-    below = [axes[place] for place in (6, 7)]
-    assert (
-        [panel.lines[0].get_ydata()[-1] for panel in below]
-        == [  # type: ignore[index]
-            result.final.train_accuracy for result in results[3:]
-        ]
-    )
+    for panel, result in zip((axes[6], axes[7]), results[3:], strict=True):
+        assert np.asarray(panel.lines[0].get_ydata())[-1] == result.final.train_accuracy
     assert [panel.get_ylabel() for panel in axes] == [
         "accuracy",
         "",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from grokscope import Phase, RunSpec
@@ -10,7 +11,7 @@ from grokscope.experiments.evidence import Needs
 from grokscope.experiments.scale import PAPER, QUICK, TINY, Scale, scales_of
 from grokscope.experiments.subtitle import subtitle
 from grokscope.plots import draw_phase_diagram
-from grokscope.plots.finishing import finish
+from grokscope.plots.finishing import add_subtitle, finish
 from grokscope.plots.runs import count_neurons
 from grokscope.store import CellOutcome
 from grokscope.sweeps.axes import Axis
@@ -63,29 +64,58 @@ def test_a_single_panel_and_named_ones_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("needs", "scale", "words"),
     [
-        (Needs((RunSpec(),)), PAPER, "p = 97, N = 500, α = 0.5, ξ = 0.35, steps = 2000, one seed"),
-        (Needs((RunSpec(), RunSpec().updated(TASK)), seeds=3), PAPER, "p = 97, N = 500, steps = 2000, 3 seeds"),
-        (Needs(diagrams=(PLAN.with_seeds(2),)), PAPER, "p = 97, N = 500, steps = 2000, 2 seeds"),
+        (Needs((RunSpec(),)), PAPER, "p = 97, N = 500, α = 0.5, ξ = 0.35, weight decay = 0, steps = 2000, one seed"),
+        (
+            Needs((RunSpec(), RunSpec().updated(TASK)), seeds=3),
+            PAPER,
+            "p = 97, N = 500, weight decay = 0, steps = 2000, 3 seeds",
+        ),
+        (Needs(diagrams=(PLAN.with_seeds(2),)), PAPER, "p = 97, N = 500, weight decay = 0, steps = 2000, 2 seeds"),
         (Needs(), PAPER, ""),
-        (Needs((RunSpec(),), seeds=3), SEED, "p = 97, N = 500, α = 0.5, ξ = 0.35, steps = 2000, one seed"),
-        (Needs(diagrams=(PLAN.with_seeds(2),)), SEED, "p = 97, N = 500, steps = 2000, one seed"),
-        (Needs(diagrams=(DERIVED,)), PAPER, "p = 97, N = 500, α = 0.5, one seed"),
-        (Needs(diagrams=(SMALL,)), QUICK, "p = 11, N = 8, α = 0.5, steps = 2000, one seed (5 of 8 cells)"),
+        (
+            Needs((RunSpec(),), seeds=3),
+            SEED,
+            "p = 97, N = 500, α = 0.5, ξ = 0.35, weight decay = 0, steps = 2000, 1 of 3 seeds",
+        ),
+        (Needs(diagrams=(PLAN.with_seeds(2),)), SEED, "p = 97, N = 500, weight decay = 0, steps = 2000, 1 of 2 seeds"),
+        (Needs(diagrams=(DERIVED,)), PAPER, "p = 97, N = 500, α = 0.5, weight decay = 0, one seed"),
+        (
+            Needs(diagrams=(SMALL,)),
+            QUICK,
+            "p = 11, N = 8, α = 0.5, weight decay = 0, steps = 2000, one seed (5 of 8 cells)",
+        ),
         (
             Needs(diagrams=(PLAN,)),
             scales_of("paper", grid="2x2")[0],
-            "p = 97, N = 500, steps = 2000, one seed (2 × 2 of 4 × 3 cells)",
+            "p = 97, N = 500, weight decay = 0, steps = 2000, one seed (2 × 2 of 4 × 3 cells)",
         ),
         (
             Needs(diagrams=(PLAN,)),
             QUICK,
-            "p = 59, N = 300, steps = 2000, one seed (smaller than with --scale paper: p = 97, N = 500, steps = 2000, "
-            "one seed)",
+            "p = 59, N = 300, weight decay = 0, steps = 2000, one seed (smaller than with --scale paper: p = 97, "
+            "N = 500, weight decay = 0, steps = 2000, one seed)",
         ),
     ],
 )
 def test_the_line_above_says_what_all_networks_share(needs: Needs, scale: Scale, words: str) -> None:
     assert subtitle(needs, scale) == words
+
+
+def test_the_line_above_says_what_decides() -> None:
+    decayed = RunSpec().updated({"optimizer.weight_decay": 20, "model.dropout": 0.3})
+    assert "ξ = 0.35, weight decay = 20, dropout = 0.3, steps" in subtitle(Needs((decayed,)), PAPER)
+    assert "weight decay" not in subtitle(Needs((decayed, RunSpec())), PAPER)  # then titles tell them apart
+
+
+@pytest.mark.parametrize("width", [4.0, 12.0])
+def test_the_line_above_is_no_wider_than_the_figure(width: float) -> None:
+    words = subtitle(Needs(diagrams=(PLAN,)), QUICK)
+    figure = Figure(figsize=(width, 4))
+    add_subtitle(figure, words)
+    assert " ".join(figure.get_suptitle().split("\n")) == words
+    assert not any(line.endswith("=") for line in figure.get_suptitle().split("\n"))
+    (line,) = figure.texts
+    assert line.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width < figure.bbox.width
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

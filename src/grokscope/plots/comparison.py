@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
 from grokscope.plots.finishing import panel_letter
-from grokscope.plots.layout import figure_of_blocks
+from grokscope.plots.layout import figure_of_blocks, panels_abreast
 from grokscope.plots.phase_diagram import (
     MOST_ABREAST,
     axis_label,
@@ -40,12 +40,13 @@ def draw_phase_diagrams(
         figure, blocks = figure_of_blocks(counts, MOST_ABREAST, panel=(2.9, 3.1), margin=(1.3, 1.1))
         letters = map(panel_letter, count())
         for place, (block, diagram, results) in enumerate(zip(blocks, diagrams, networks, strict=True)):
-            for axes, panel in zip(block, diagram.panels, strict=False):
+            abreast = panels_abreast(len(block), MOST_ABREAST)
+            for at, (axes, panel) in enumerate(zip(block, diagram.panels, strict=False)):
                 draw_phases(axes, panel, diagram)
                 label_ticks(axes, diagram)
                 axes.set_xlabel(axis_label(diagram.columns))
                 axes.set_title(f"{next(letters)}{panel_title(panel) or diagram.plan.name}")
-                if diagram.rows and axes.get_subplotspec().is_first_col():
+                if diagram.rows and at % abreast == 0:
                     label = axis_label(diagram.rows)
                     axes.set_ylabel(f"{names[place]}\n{label}" if names else label)
             limit = shared_ipr_limit(result for _, result in results)
