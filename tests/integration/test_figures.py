@@ -89,7 +89,9 @@ def test_a_histogram_beside_another_keeps_the_room_of_its_legend(tiny: RunSpec) 
 
 def test_runs_that_a_row_has_no_room_for_stand_below(tiny: RunSpec) -> None:
     results = [run(tiny.updated({"task.corruption": share})) for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
-    axes = draw_runs(results).axes  # accuracies and histograms of three runs, then those of two
+    figure = draw_runs(results)
+    axes = figure.axes  # accuracies and histograms of three runs, then those of two
+    assert not any("input" in text.get_text() for text in figure.legends[0].get_texts())  # histograms have no legend
     assert len(axes) == 10
     for panel, result in zip((axes[6], axes[7]), results[3:], strict=True):
         assert np.asarray(panel.lines[0].get_ydata())[-1] == result.final.train_accuracy
@@ -106,6 +108,22 @@ def test_runs_that_a_row_has_no_room_for_stand_below(tiny: RunSpec) -> None:
         "",
     ]
     assert len({axes[place].get_ylim() for place in (3, 4, 5, 8, 9)}) == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_legend_of_all_phases_is_no_wider_than_the_figure(tiny: RunSpec, count: int) -> None:
+    one = run(tiny)
+    row = dict(one.final)
+    passed = ((0.1, 0), (0.95, 0), (0.95, 0.95), (0.8, 0.95), (0.5, 0.95), (0.1, 0.1))  # all of Table 2
+    curve = tuple(
+        Row({**row, "step": 10**place, "train_accuracy": train, "test_accuracy": test})
+        for place, (train, test) in enumerate(passed)
+    )
+    figure = draw_curves([replace(one, curve=curve)] * count, ["one"] * count)
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 10
+    figure.canvas.draw()
+    assert legend.get_window_extent().width < figure.bbox.width
 
 
 @pytest.mark.parametrize("corruption", [0.0, 0.05, 0.35])

@@ -31,7 +31,7 @@ _IPR_BINS = 40
 _MOST_OWN_COLUMNS = 4
 _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
 _MOST_ABREAST = 3  # panels in a row, for which a page has room
-_LEGEND_ABREAST = 4  # entries below each column
+_LEGEND_ABREAST = 3  # entries below each column
 _STRIP = (0.953, 0.99)  # of the height of a panel
 _ROOM_ABOVE = 0.92  # an accuracy above which there is no room for words below the strip
 
@@ -140,8 +140,8 @@ def _draw_columns(
             first = next((axes for axes in grid[row] if axes.axison), grid[row, 0])  # others have nothing to show
             first.set_ylabel(label)
             first.tick_params(labelleft=True)
-        handles = shared_handles(figure.axes)
-        entries = max(2, min(len(handles), _LEGEND_ABREAST * abreast))
+        handles = shared_handles(grid[:: len(panels)].flat)
+        entries = panels_abreast(len(handles), _LEGEND_ABREAST * abreast)
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
     return figure
 
