@@ -8,9 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 
 from grokscope import Phase
 from grokscope.plots import draw_phase_diagram
+from grokscope.plots.palette import contrast
+from grokscope.plots.phase_diagram import phase_handles
 from grokscope.store import CellOutcome
 from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import Cell, Panel, Source, assemble, wilson_interval
@@ -135,6 +139,16 @@ def test_inferred_cells_are_paler_and_phases_have_a_border() -> None:
     assert inferred == pytest.approx(run + 0.3 * (1 - run))
     borders = next(each for each in axes.collections if isinstance(each, LineCollection))
     assert [segment.tolist() for segment in borders.get_segments()] == [[[0.65, -0.5], [0.65, 0.5]]]
+
+
+def test_the_legend_shows_both_tints_of_a_colour() -> None:
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    for kinds, phase in ((("confusion",) * 3, Phase.CONFUSION), (("confusion", "memorization"), Phase.MEMORIZATION)):
+        panel = Panel({}, [[_known("inferred", kind) for kind in kinds]])
+        (swatch,) = (each for each in phase_handles(replace(diagram, panels=[panel])) if isinstance(each, Line2D))
+        color, pale = to_rgb(swatch.get_markerfacecolor()), to_rgb(swatch.get_markerfacecoloralt())
+        assert color == to_rgb(phase.color)  # a grey one only if there is no other
+        assert contrast(color, pale) > 1.15
 
 
 def _known(source: Source, name: str) -> Cell:

@@ -1,5 +1,7 @@
 """What every figure gets in the end: letters, what its networks share, names of regions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -14,7 +16,7 @@ from grokscope.plots.finishing import add_subtitle, finish
 from grokscope.plots.runs import count_neurons
 from grokscope.store import CellOutcome
 from grokscope.sweeps.axes import Axis
-from grokscope.sweeps.diagram import assemble
+from grokscope.sweeps.diagram import Panel, Source, assemble
 from grokscope.sweeps.plan import Plan
 
 TASK = {"task.data_fraction": 0.8, "task.corruption": 0.2}
@@ -132,6 +134,19 @@ def test_regions_are_named_where_there_is_room() -> None:
     assert names.keys() == {"Coexistence", "Memorization", "Full\nInversion"}  # one cell is too narrow for a line
     assert names["Coexistence"][1] == 0.0
     assert 0.3 <= names["Memorization"][1] <= 0.6
+    assert [text.get_text() for text in axes.texts if text.get_fontsize() < 9] == ["Full\nInversion"]
+
+
+def test_names_of_regions_stand_on_one_tint() -> None:
+    """Of ten columns the first four were run. In the middle the name would lie on both tints."""
+    plan = Plan("wide", axes=(Axis.over("task.data_fraction", tuple(k / 10 for k in range(10))),))
+    diagram = assemble(plan, [CellOutcome(i, f"run{i}", "memorization", 0.5, 0.5) for i in range(10)], refined=False)
+    sources: list[Source] = ["run" if column < 4 else "inferred" for column in range(10)]
+    cells = [replace(cell, source=source) for cell, source in zip(diagram.all_cells(), sources, strict=True)]
+    (name,) = draw_phase_diagram(replace(diagram, panels=[Panel({}, [cells])])).axes[0].texts
+    assert name.get_position()[0] > 0.55
+    assert name.get_color() == "0.1"
+    assert not name.get_path_effects()
 
 
 @pytest.mark.parametrize("counts", [[], [1], [3, 280]])
