@@ -115,7 +115,8 @@ def test_seeds_alone_are_columns() -> None:
 def test_the_picture_shows_what_the_cells_are() -> None:
     figure = draw_phase_diagram(assemble(PLAN, outcomes(), refined=False), accuracies=True)
     panels = [axes for axes in figure.axes if axes.get_xlabel() == "data fraction α"]
-    assert [axes.get_title() for axes in panels] == ["", ""]  # they stand above the accuracies
+    assert [axes.get_title() for axes in panels] == ["(e) weight decay 0\nphase", "(f) weight decay 5\nphase"]
+    assert figure.axes[0].get_title() == "(a) weight decay 0\ntrain accuracy"
     mesh = panels[0].collections[0]
     assert isinstance(mesh, QuadMesh)
     colors = np.asarray(mesh.get_array())  # [rows, columns, 3]
@@ -128,6 +129,29 @@ def test_the_picture_shows_what_the_cells_are() -> None:
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "Full Inversion" not in labels  # there is none
     assert {"Memorization", "Coexistence", "Diverged", "not run yet", "failed", "seeds disagree"} <= set(labels)
+    assert "hatched: not run" in labels
+    assert all(axes.patch.get_hatch() for axes in figure.axes[:4])  # behind the accuracies, where there are none
+
+
+def test_a_map_without_holes_does_not_explain_them() -> None:
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    labels = [text.get_text() for text in draw_phase_diagram(diagram, accuracies=True).legends[0].get_texts()]
+    assert labels == ["Confusion"]
+
+
+def test_titles_of_panels_have_three_digits_and_are_quiet_if_long() -> None:
+    panels: list[dict[str, object]] = [
+        {"training.batch_size": 8, "training.steps": 64000, "optimizer.learning_rate": 0.00176777},
+        {"optimizer.weight_decay": 12.5},
+    ]
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    long, short = (
+        draw_phase_diagram(replace(diagram, panels=[Panel(own, diagram.panels[0].cells)])).axes[0].title
+        for own in panels
+    )
+    assert long.get_text() == "batch size 8\nsteps 64000\nlearning rate 0.00177"
+    assert short.get_text() == "weight decay 12.5"
+    assert (long.get_fontweight(), short.get_fontweight()) == ("normal", "bold")
 
 
 def test_inferred_cells_are_paler_and_phases_have_a_border() -> None:

@@ -17,6 +17,7 @@ from grokscope.plots.phase_diagram import (
     label_ticks,
     panel_title,
     phase_handles,
+    set_title,
 )
 from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
@@ -45,7 +46,7 @@ def draw_phase_diagrams(
                 draw_phases(axes, panel, diagram)
                 label_ticks(axes, diagram)
                 axes.set_xlabel(axis_label(diagram.columns))
-                axes.set_title(f"{next(letters)}{panel_title(panel) or diagram.plan.name}")
+                set_title(axes, f"{next(letters)}{panel_title(panel) or diagram.plan.name}")
                 if diagram.rows and at % abreast == 0:
                     label = axis_label(diagram.rows)
                     axes.set_ylabel(f"{names[place]}\n{label}" if names else label)

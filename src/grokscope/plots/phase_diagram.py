@@ -1,7 +1,7 @@
 """Pictures of sweeps: phase diagrams."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
-from grokscope.plots.finishing import add_subtitle, panel_letter
+from grokscope.plots.finishing import add_subtitle, letter_panels
 from grokscope.plots.layout import panels_abreast
 from grokscope.plots.palette import BLACK, RGB, contrast, paler, text_on
 from grokscope.sweeps.axes import Axis
@@ -38,6 +38,7 @@ class ValueMap(NamedTuple):
     values: npt.NDArray[np.float64]  # [panels, rows, columns]
     lowest: float = 0.0
     highest: float = 1.0
+    why_none: str = "there is none"  # where there is no number, for the legend
 
 
 def draw_phase_diagram(
@@ -56,46 +57,64 @@ def draw_phase_diagram(
     shown = {f"{kind} accuracy": _accuracy_map(diagram, kind) for kind in ("train", "test") if accuracies} | dict(
         maps or {}
     )
-    kinds = (*shown, None)  # None are the phases
+    kinds = (*shown, "phase")
     abreast = panels_abreast(len(diagram.panels), MOST_ABREAST)
     rows = math.ceil(len(diagram.panels) / abreast) * len(kinds)
     with style.context(STYLE):
-        figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + 2.9 * rows))
+        figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + (3.1 if shown else 2.9) * rows))
         grid = figure.subplots(rows, abreast, squeeze=False, sharex=True, sharey=True)
         for place, panel in enumerate(diagram.panels):
             block, column = divmod(place, abreast)
             for row, kind in enumerate(kinds, start=block * len(kinds)):
                 axes = grid[row, column]
-                if kind is None:
-                    draw_phases(axes, panel, diagram)
-                else:
+                if kind in shown:
                     mesh = _draw_values(axes, shown[kind], place, diagram)
                     if column == 0:
                         figure.colorbar(mesh, ax=grid[row], label=kind, shrink=0.9)
+                else:
+                    draw_phases(axes, panel, diagram)
                 if column == 0 and diagram.rows:
                     axes.set_ylabel(axis_label(diagram.rows))
-            title = panel_title(panel) or diagram.plan.name
-            letter = panel_letter(place) if len(diagram.panels) > 1 else ""
-            grid[block * len(kinds), column].set_title(f"{letter}{title}")
+                title = panel_title(panel) or diagram.plan.name
+                set_title(axes, f"{title}\n{kind}" if shown else title)
             label_ticks(axes, diagram)
             axes.set_xlabel(axis_label(diagram.columns))
         for axes in grid.flat:
             axes.set_visible(bool(axes.collections))
-        figure.legend(handles=phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * abreast))
+        letter_panels(figure)
+        handles = [*phase_handles(diagram), *_handles_of_none(shown.values())]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, 2 * abreast))
         add_subtitle(figure, subtitle)
     return figure
 
 
+def set_title(axes: Axes, words: str) -> None:
+    """A title; a long one is quiet, so that it does not outweigh its panel."""
+    quiet: dict[str, Any] = {"fontsize": "medium", "fontweight": "normal"} if words.count("\n") > 1 else {}
+    axes.set_title(words, **quiet)
+
+
 def _accuracy_map(diagram: PhaseDiagram, kind: str) -> ValueMap:
     cells = [[[getattr(cell, f"{kind}_accuracy") for cell in row] for row in panel.cells] for panel in diagram.panels]
-    return ValueMap(np.array(cells, float))
+    return ValueMap(np.array(cells, float), why_none="not run")
+
+
+# Grey alone is Confusion.
+_NO_VALUE: dict[str, Any] = {"facecolor": "0.95", "edgecolor": "0.75", "hatch": "////", "linewidth": 0}
 
 
 def _draw_values(axes: Axes, shown: ValueMap, panel: int, diagram: PhaseDiagram) -> QuadMesh:
     axes.grid(visible=False)
+    axes.patch.set(**_NO_VALUE)
     return axes.pcolormesh(
         *_cell_edges(diagram), shown.values[panel], vmin=shown.lowest, vmax=shown.highest, cmap="viridis"
     )
+
+
+def _handles_of_none(maps: Iterable[ValueMap]) -> list[Artist]:
+    """What it means that a cell of a map has no value, where there is such a cell."""
+    reasons = dict.fromkeys(each.why_none for each in maps if np.isnan(each.values).any())
+    return [Patch(**_NO_VALUE, label=f"hatched: {reason}") for reason in reasons]
 
 
 _MISSING = "#ffffff"
@@ -331,4 +350,4 @@ def field_label(path: str) -> str:
 def panel_title(panel: Panel) -> str:
     """What tells a panel from the others."""
     shown = said(panel.fields).items()
-    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in shown)
+    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.3g')}" for path, value in shown)
