@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex, to_rgb
 
 from grokscope import Phase
-from grokscope.plots.palette import ACCURACIES, LEGIBLE, contrast, paler, text_on
+from grokscope.plots.palette import ACCURACIES, BAR_EDGE, INPUT_COLOR, LEGIBLE, OUTPUT_COLOR, contrast, paler, text_on
 
 Array = npt.NDArray[np.float64]
 
@@ -87,3 +87,10 @@ def test_curves_are_told_apart_by_colour_or_dash(sight: str) -> None:
     for (_, color, line), (_, other, dash) in combinations(ACCURACIES.values(), 2):
         distance = np.linalg.norm(as_seen(color, SIGHT[sight]) - as_seen(other, SIGHT[sight]))
         assert line != dash or distance >= 20
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_ends_of_a_network_are_told_from_phases_and_from_each_other(sight: str) -> None:
+    output = as_seen(OUTPUT_COLOR, SIGHT[sight])
+    others = [INPUT_COLOR, BAR_EDGE, *(phase.color for phase in Phase)]
+    assert min(np.linalg.norm(output - as_seen(other, SIGHT[sight])) for other in others) >= 20

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from grokscope.measure import Ledger, Row, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import BLACK, GREEN, INPUT_COLOR, ORANGE, PINK, SKY, VERMILION
+from grokscope.plots.palette import BLACK, GREEN, INPUT_COLOR, PINK, SKY, VERMILION, VIOLET
 from grokscope.plots.pruning import LOSSES
 from grokscope.plots.runs import draw_accuracies, draw_columns, shared_handles
 from grokscope.plots.saying import say_instead
@@ -24,7 +24,7 @@ _EVENTS = {  # label, colour, line
 }
 _NORM_LINES = {  # U and V are alike, so the line of one must show through that of the other
     "norm_u": (SKY, "-"),
-    "norm_v": (ORANGE, ":"),
+    "norm_v": (VIOLET, ":"),
     "norm_w": (BLACK, "-"),
 }
 _FATES = {"memorised": PINK, "recovered": GREEN, "other": "0.6"}

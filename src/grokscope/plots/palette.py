@@ -1,4 +1,7 @@
-"""Colours of all figures: Okabe and Ito's, which colour-blind readers can tell apart. One quantity has one colour."""
+"""Colours of all figures, which colour-blind readers can tell apart: most are Okabe and Ito's.
+
+One quantity has one colour.
+"""
 
 from collections.abc import Sequence
 
@@ -6,6 +9,7 @@ from matplotlib.colors import to_rgb
 
 BLUE, SKY, ORANGE, VERMILION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 GREEN, PINK, BLACK = "#009E73", "#CC79A7", "#000000"
+VIOLET = "#9911EE"  # not Okabe and Ito's: their orange is like Coexistence, beside which it would stand
 BAR_EDGE = "#1a5276"  # of histograms
 
 RGB = tuple[float, float, float]
@@ -21,7 +25,7 @@ ACCURACIES: dict[str, Style] = {  # by the column of a curve
     "corrupted_accuracy": ("corrupted: as trained", PINK, "--"),
     "recovered_accuracy": ("corrupted: recovered", GREEN, "-."),
 }
-INPUT_COLOR, OUTPUT_COLOR = SKY, ORANGE  # ends of a network
+INPUT_COLOR, OUTPUT_COLOR = SKY, VIOLET  # ends of a network
 TRUTH_COLOR, LABEL_COLOR = GREEN, PINK  # the true answer, and the one that a corrupted example was trained on
 
 
