@@ -107,7 +107,9 @@ def test_runs_that_a_row_has_no_room_for_stand_below(tiny: RunSpec) -> None:
         "neurons",
         "",
     ]
-    assert len({axes[place].get_ylim() for place in (3, 4, 5, 8, 9)}) == 1
+    histograms = [axes[place] for place in (3, 4, 5, 8, 9)]
+    assert len({panel.get_ylim() for panel in histograms}) == 1
+    assert {panel.yaxis.get_major_formatter()(10) for panel in histograms} == {"10"}
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -124,6 +126,16 @@ def test_a_legend_of_all_phases_is_no_wider_than_the_figure(tiny: RunSpec, count
     assert len(legend.get_texts()) == 10
     figure.canvas.draw()
     assert legend.get_window_extent().width < figure.bbox.width
+
+
+def test_a_histogram_says_what_it_counts(tiny: RunSpec) -> None:
+    transformer = run(tiny.updated({"model.kind": "transformer", "model.embed": 16, "model.width": 500}))
+    labels = [draw_runs(result).axes[1] for result in (run(tiny), transformer, replace(transformer, weights=None))]
+    assert [(axes.get_ylabel(), axes.get_xlabel()) for axes in labels] == [
+        ("neurons", "IPR of a neuron"),
+        ("dimensions of the embedding", "IPR of a dimension"),
+        ("neurons", "IPR of a neuron"),  # without weights that is not known
+    ]
 
 
 @pytest.mark.parametrize("corruption", [0.0, 0.05, 0.35])

@@ -19,7 +19,7 @@ from grokscope.plots.phase_diagram import (
     phase_handles,
     set_title,
 )
-from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
+from grokscope.plots.runs import called, draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
 from grokscope.sweeps.diagram import PhaseDiagram
 
@@ -53,6 +53,6 @@ def draw_phase_diagrams(
             limit = shared_ipr_limit(result for _, result in results)
             for axes, (title, result) in zip(block[len(diagram.panels) :], results, strict=True):
                 draw_ipr_histogram(axes, result, outline, limit=limit)
-                axes.set(title=f"{next(letters)}{title}", ylabel="neurons")
+                axes.set(title=f"{next(letters)}{title}", ylabel=called(result)[1])
         figure.legend(handles=phase_handles(*diagrams), loc="outside lower center", ncols=4)
     return figure

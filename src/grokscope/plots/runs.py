@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from operator import itemgetter
 from textwrap import wrap
 from typing import Literal
@@ -56,7 +56,7 @@ def draw_runs(
     others = _by_run(results, other_seeds)
     panels: dict[str, Callable[[Axes, RunResult], None]] = {
         "accuracy": lambda axes, result: draw_accuracies(axes, result, others[result.run_id]),
-        "neurons of one seed" if any(other_seeds) else "neurons": draw_ipr_histogram,
+        _neurons_of(results) + (" of one seed" if any(other_seeds) else ""): draw_ipr_histogram,
     }
     if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
         panels["|γ| of the norm"] = draw_norm_scales
@@ -121,26 +121,26 @@ def _draw_columns(
     Runs for which a page has no room side by side stand in further blocks of these rows.
     """
     abreast = panels_abreast(len(results), _MOST_ABREAST)
-    blocks = math.ceil(len(results) / abreast)
+    parts = [slice(start, start + abreast) for start in range(0, len(results), abreast)]
     with style.context(STYLE):
-        figure = Figure(figsize=(1.2 + 3.9 * abreast, 3.25 * len(panels) * blocks))
-        grid = figure.subplots(len(panels) * blocks, abreast, squeeze=False, sharey="row")
-        for place, (result, title) in enumerate(zip(results, titles, strict=True)):
-            block, column = divmod(place, abreast)
-            rows = range(block * len(panels), (block + 1) * len(panels))
-            for row, draw in zip(rows, panels.values(), strict=True):
-                if block and not column:
-                    grid[row, 0].sharey(grid[row % len(panels), 0])
-                draw(grid[row, column], result)
-            outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
-            grid[rows.start, column].set_title(f"{_wrapped(title)}\n{outcome}")
-        for unused in grid[-len(panels) :, len(results) - (blocks - 1) * abreast :].flat:
-            unused.remove()
-        for row, label in enumerate([*panels] * blocks):
-            first = next((axes for axes in grid[row] if axes.axison), grid[row, 0])  # others have nothing to show
+        figure = Figure(figsize=(1.2 + 3.9 * abreast, 3.25 * len(panels) * len(parts)))
+        rows = figure.add_gridspec(len(panels) * len(parts), abreast)
+        drawn: dict[str, list[Axes]] = {label: [] for label in panels}
+        for row, (part, (label, draw)) in enumerate(product(parts, panels.items())):
+            for column, result in enumerate(results[part]):
+                axes = figure.add_subplot(rows[row, column], sharey=next(iter(drawn[label]), None))
+                axes.tick_params(labelleft=False)
+                draw(axes, result)
+                drawn[label].append(axes)
+            own = drawn[label][part]
+            first = next((axes for axes in own if axes.axison), own[0])  # others have nothing to show
             first.set_ylabel(label)
             first.tick_params(labelleft=True)
-        handles = shared_handles(grid[:: len(panels)].flat)
+        top = next(iter(drawn.values()))
+        for axes, result, title in zip(top, results, titles, strict=True):
+            outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
+            axes.set_title(f"{_wrapped(title)}\n{outcome}")
+        handles = shared_handles(top)
         entries = panels_abreast(len(handles), _LEGEND_ABREAST * abreast)
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
     return figure
@@ -219,7 +219,8 @@ def draw_ipr_histogram(
     An outline shows those at the output too, if the network is not the two-layer one, or the same before training.
     The dead have no IPR and are counted in words.
     """
-    axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
+    what, _ = called(result)
+    axes.set(xlabel=f"IPR of a {what.removesuffix('s')}", xlim=(0, 1))
     if result.neurons is None:
         say_instead(axes, "no network to measure" if result.status == "diverged" else _why_no_ipr(result))
         return
@@ -246,6 +247,21 @@ def draw_ipr_histogram(
     count_neurons(axes, room=len(values) > 1)
     if len(values) == 1:  # no legend
         axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def called(result: RunResult) -> tuple[str, str]:
+    """What a network's neurons are called, briefly and in full, as far as that is known without weights or code."""
+    if result.weights is not None and not result.spec.unresolved:
+        own = result.spec.model.input_neurons(result.weights)
+        if own is not None and own.what != "neurons":
+            return own.what, f"{own.what} of the {own.layer}"
+    return "neurons", "neurons"
+
+
+def _neurons_of(results: Iterable[RunResult]) -> str:
+    """What those of several networks are called, if it is the same."""
+    names = {called(result)[1] for result in results}
+    return names.pop() if len(names) == 1 else "neurons"
 
 
 def count_neurons(axes: Axes, *, room: bool = False) -> None:
