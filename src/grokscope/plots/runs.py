@@ -317,7 +317,8 @@ def draw_norm_scales(axes: Axes, result: RunResult, ends: Sequence[str] = ("inpu
             continue
         end = f"{name}: " if result.outputs is not None else ""
         label = f"{end}rank correlation {spectra.norm_correlation:.2f}"
-        axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=label)
+        scales = np.abs(spectra.norm_scale)  # many are nearly zero: the end of the axis must not cut them in half
+        axes.plot(spectra.neuron_ipr, scales, ".", color=color, markersize=3, label=label, clip_on=False)
     if axes.lines:
         axes.margins(y=0.2)  # room for the legend
         axes.legend(loc="upper left", markerscale=3)
