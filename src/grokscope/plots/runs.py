@@ -140,9 +140,9 @@ def _draw_columns(
         for axes, result, title in zip(top, results, titles, strict=True):
             outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
             axes.set_title(f"{_wrapped(title)}\n{outcome}")
-        handles = shared_handles(top)
-        entries = panels_abreast(len(handles), _LEGEND_ABREAST * abreast)
-        figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
+        if handles := shared_handles(top):  # a run that was never measured has none
+            entries = panels_abreast(len(handles), _LEGEND_ABREAST * abreast)
+            figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
     return figure
 
 
