@@ -7,6 +7,8 @@ from matplotlib.colors import to_rgba
 
 from grokscope import Phase, RunSpec, run
 from grokscope.experiments.paper import fig01
+from grokscope.measure import Row
+from grokscope.phases import classify
 from grokscope.plots import draw_curves, draw_runs, settings_line
 
 
@@ -43,9 +45,32 @@ def test_seeds_are_a_median_and_a_band_and_phases_a_strip(tiny: RunSpec) -> None
     steps = [row.step for row in seeds[0].curve]
     assert ends[0][0] == steps[0]
     assert max(end for _, end in ends) <= steps[-1]
-    assert seeds[0].phase is not None
+    best = np.median([[row.test_accuracy for row in result.curve] for result in seeds], axis=0).max()
+    train, test = (float(np.asarray(line.get_ydata())[-1]) for line in axes.lines[:2])
     last = max(list[Any](axes.patches), key=lambda patch: patch.get_x())
-    assert last.get_facecolor() == to_rgba(seeds[0].phase.color)
+    assert last.get_facecolor() == to_rgba(classify(train, test, seeds[0].corruption, best).color)
+
+
+def test_strip_and_title_follow_the_drawn_medians(tiny: RunSpec) -> None:
+    """The first seed memorises in the end and the two others do not: it is outvoted."""
+    one = run(tiny)
+    row = dict(one.final)
+    curves = [
+        [Row({**row, "step": 10, "train_accuracy": 0.2, "test_accuracy": 0.0}), Row({**row, **last, "step": 20})]
+        for last in (
+            {"train_accuracy": 0.95, "test_accuracy": 0.0},
+            {"train_accuracy": 0.85, "test_accuracy": 0.0},
+            {"train_accuracy": 0.4, "test_accuracy": 0.0},
+        )
+    ]
+    phases = (Phase.MEMORIZATION, Phase.CONFUSION, Phase.CONFUSION)
+    first, *others = (
+        replace(one, curve=tuple(curve), phase=phase) for curve, phase in zip(curves, phases, strict=True)
+    )
+    axes = draw_curves([first], ["three"], other_seeds=[others]).axes[0]
+    assert axes.get_title() == "three\nConfusion in 2 of 3 seeds"
+    assert [patch.get_label() for patch in axes.patches] == ["Confusion"]
+    assert draw_curves([first], ["one"]).axes[0].get_title() == "one\nMemorization"
 
 
 def test_seeds_that_ended_early_are_drawn_where_all_were_measured(tiny: RunSpec) -> None:
@@ -60,6 +85,57 @@ def test_a_histogram_beside_another_keeps_the_room_of_its_legend(tiny: RunSpec) 
     deep, plain = run(tiny.updated({"model.depth": 3})), run(tiny)
     tops = [draw_runs(results).axes[2].get_ylim()[1] for results in ([deep, plain], [plain, deep])]
     assert tops[0] == pytest.approx(tops[1])
+
+
+def test_runs_that_a_row_has_no_room_for_stand_below(tiny: RunSpec) -> None:
+    results = [run(tiny.updated({"task.corruption": share})) for share in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    figure = draw_runs(results)
+    axes = figure.axes  # accuracies and histograms of three runs, then those of two
+    assert not any("input" in text.get_text() for text in figure.legends[0].get_texts())  # histograms have no legend
+    assert len(axes) == 10
+    for panel, result in zip((axes[6], axes[7]), results[3:], strict=True):
+        assert np.asarray(panel.lines[0].get_ydata())[-1] == result.final.train_accuracy
+    assert [panel.get_ylabel() for panel in axes] == [
+        "accuracy",
+        "",
+        "",
+        "neurons",
+        "",
+        "",
+        "accuracy",
+        "",
+        "neurons",
+        "",
+    ]
+    histograms = [axes[place] for place in (3, 4, 5, 8, 9)]
+    assert len({panel.get_ylim() for panel in histograms}) == 1
+    assert {panel.yaxis.get_major_formatter()(10) for panel in histograms} == {"10"}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_legend_of_all_phases_is_no_wider_than_the_figure(tiny: RunSpec, count: int) -> None:
+    one = run(tiny)
+    row = dict(one.final)
+    passed = ((0.1, 0), (0.95, 0), (0.95, 0.95), (0.8, 0.95), (0.5, 0.95), (0.1, 0.1))  # all of Table 2
+    curve = tuple(
+        Row({**row, "step": 10**place, "train_accuracy": train, "test_accuracy": test})
+        for place, (train, test) in enumerate(passed)
+    )
+    figure = draw_curves([replace(one, curve=curve)] * count, ["one"] * count)
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == 10
+    figure.canvas.draw()
+    assert legend.get_window_extent().width < figure.bbox.width
+
+
+def test_a_histogram_says_what_it_counts(tiny: RunSpec) -> None:
+    transformer = run(tiny.updated({"model.kind": "transformer", "model.embed": 16, "model.width": 500}))
+    labels = [draw_runs(result).axes[1] for result in (run(tiny), transformer, replace(transformer, weights=None))]
+    assert [(axes.get_ylabel(), axes.get_xlabel()) for axes in labels] == [
+        ("neurons", "IPR of a neuron"),
+        ("dimensions of the embedding", "IPR of a dimension"),
+        ("neurons", "IPR of a neuron"),  # without weights that is not known
+    ]
 
 
 @pytest.mark.parametrize("corruption", [0.0, 0.05, 0.35])

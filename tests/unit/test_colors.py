@@ -5,10 +5,12 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from matplotlib.colors import to_rgb
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_hex, to_rgb
 
 from grokscope import Phase
-from grokscope.plots.palette import ACCURACIES
+from grokscope.plots.palette import ACCURACIES, BAR_EDGE, INPUT_COLOR, LEGIBLE, OUTPUT_COLOR, contrast, paler, text_on
 
 Array = npt.NDArray[np.float64]
 
@@ -58,8 +60,37 @@ def test_phases_are_told_from_the_paper(sight: str) -> None:
     assert all(np.linalg.norm(as_seen(phase.color, SIGHT[sight]) - white) >= 20 for phase in Phase)
 
 
+@given(colors=st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=2, max_size=2))
+def test_contrast_is_that_of_relative_luminances(colors: list[tuple[float, float, float]]) -> None:
+    first, second = colors
+    assert 1 <= contrast(first, second) == contrast(second, first) <= 21 + 1e-9
+    # The luminance is Y of CIE 1931, of which CIELAB's lightness is a function.
+    lightness = [float(as_seen(to_hex(color), SIGHT["normal"])[0]) for color in colors]
+    relative = [((each + 16) / 116) ** 3 for each in lightness]
+    if min(lightness) > 10:  # below, another formula applies
+        expected = (max(relative) + 0.05) / (min(relative) + 0.05)
+        assert contrast(to_hex(first), to_hex(second)) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_names_of_phases_are_legible_on_them(phase: Phase) -> None:
+    tints = [paler(phase.color, 0.0), paler(phase.color, 0.3)]
+    for backgrounds in ([tints[0]], [tints[1]], tints):
+        color, stroke = text_on(backgrounds)
+        beside = backgrounds if stroke is None else [stroke]
+        assert min(contrast(color, each) for each in beside) >= LEGIBLE
+        assert stroke is None or len(backgrounds) > 1
+
+
 @pytest.mark.parametrize("sight", SIGHT)
 def test_curves_are_told_apart_by_colour_or_dash(sight: str) -> None:
     for (_, color, line), (_, other, dash) in combinations(ACCURACIES.values(), 2):
         distance = np.linalg.norm(as_seen(color, SIGHT[sight]) - as_seen(other, SIGHT[sight]))
         assert line != dash or distance >= 20
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_ends_of_a_network_are_told_from_phases_and_from_each_other(sight: str) -> None:
+    output = as_seen(OUTPUT_COLOR, SIGHT[sight])
+    others = [INPUT_COLOR, BAR_EDGE, *(phase.color for phase in Phase)]
+    assert min(np.linalg.norm(output - as_seen(other, SIGHT[sight])) for other in others) >= 20

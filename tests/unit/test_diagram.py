@@ -8,9 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 
 from grokscope import Phase
 from grokscope.plots import draw_phase_diagram
+from grokscope.plots.palette import contrast
+from grokscope.plots.phase_diagram import phase_handles
 from grokscope.store import CellOutcome
 from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import Cell, Panel, Source, assemble, wilson_interval
@@ -111,7 +115,8 @@ def test_seeds_alone_are_columns() -> None:
 def test_the_picture_shows_what_the_cells_are() -> None:
     figure = draw_phase_diagram(assemble(PLAN, outcomes(), refined=False), accuracies=True)
     panels = [axes for axes in figure.axes if axes.get_xlabel() == "data fraction α"]
-    assert [axes.get_title() for axes in panels] == ["", ""]  # they stand above the accuracies
+    assert [axes.get_title() for axes in panels] == ["(e) weight decay 0\nphase", "(f) weight decay 5\nphase"]
+    assert figure.axes[0].get_title() == "(a) weight decay 0\ntrain accuracy"
     mesh = panels[0].collections[0]
     assert isinstance(mesh, QuadMesh)
     colors = np.asarray(mesh.get_array())  # [rows, columns, 3]
@@ -124,6 +129,29 @@ def test_the_picture_shows_what_the_cells_are() -> None:
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "Full Inversion" not in labels  # there is none
     assert {"Memorization", "Coexistence", "Diverged", "not run yet", "failed", "seeds disagree"} <= set(labels)
+    assert "hatched: not run" in labels
+    assert all(axes.patch.get_hatch() for axes in figure.axes[:4])  # behind the accuracies, where there are none
+
+
+def test_a_map_without_holes_does_not_explain_them() -> None:
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    labels = [text.get_text() for text in draw_phase_diagram(diagram, accuracies=True).legends[0].get_texts()]
+    assert labels == ["Confusion"]
+
+
+def test_titles_of_panels_have_three_digits_and_are_quiet_if_long() -> None:
+    panels: list[dict[str, object]] = [
+        {"training.batch_size": 8, "training.steps": 64000, "optimizer.learning_rate": 0.00176777},
+        {"optimizer.weight_decay": 12.5},
+    ]
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    long, short = (
+        draw_phase_diagram(replace(diagram, panels=[Panel(own, diagram.panels[0].cells)])).axes[0].title
+        for own in panels
+    )
+    assert long.get_text() == "batch size 8\nsteps 64000\nlearning rate 0.00177"
+    assert short.get_text() == "weight decay 12.5"
+    assert (long.get_fontweight(), short.get_fontweight()) == ("normal", "bold")
 
 
 def test_inferred_cells_are_paler_and_phases_have_a_border() -> None:
@@ -135,6 +163,16 @@ def test_inferred_cells_are_paler_and_phases_have_a_border() -> None:
     assert inferred == pytest.approx(run + 0.3 * (1 - run))
     borders = next(each for each in axes.collections if isinstance(each, LineCollection))
     assert [segment.tolist() for segment in borders.get_segments()] == [[[0.65, -0.5], [0.65, 0.5]]]
+
+
+def test_the_legend_shows_both_tints_of_a_colour() -> None:
+    diagram = assemble(STRIP, [outcome(place, "confusion") for place in range(3)], refined=False)
+    for kinds, phase in ((("confusion",) * 3, Phase.CONFUSION), (("confusion", "memorization"), Phase.MEMORIZATION)):
+        panel = Panel({}, [[_known("inferred", kind) for kind in kinds]])
+        (swatch,) = (each for each in phase_handles(replace(diagram, panels=[panel])) if isinstance(each, Line2D))
+        color, pale = to_rgb(swatch.get_markerfacecolor()), to_rgb(swatch.get_markerfacecoloralt())
+        assert color == to_rgb(phase.color)  # a grey one only if there is no other
+        assert contrast(color, pale) > 1.15
 
 
 def _known(source: Source, name: str) -> Cell:

@@ -1,5 +1,7 @@
 """What every figure gets in the end: letters, what its networks share, names of regions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -10,11 +12,11 @@ from grokscope.experiments.evidence import Needs
 from grokscope.experiments.scale import PAPER, QUICK, TINY, Scale, scales_of
 from grokscope.experiments.subtitle import subtitle
 from grokscope.plots import draw_phase_diagram
-from grokscope.plots.finishing import finish
+from grokscope.plots.finishing import add_subtitle, finish
 from grokscope.plots.runs import count_neurons
 from grokscope.store import CellOutcome
 from grokscope.sweeps.axes import Axis
-from grokscope.sweeps.diagram import assemble
+from grokscope.sweeps.diagram import Panel, Source, assemble
 from grokscope.sweeps.plan import Plan
 
 TASK = {"task.data_fraction": 0.8, "task.corruption": 0.2}
@@ -63,29 +65,58 @@ def test_a_single_panel_and_named_ones_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("needs", "scale", "words"),
     [
-        (Needs((RunSpec(),)), PAPER, "p = 97, N = 500, α = 0.5, ξ = 0.35, steps = 2000, one seed"),
-        (Needs((RunSpec(), RunSpec().updated(TASK)), seeds=3), PAPER, "p = 97, N = 500, steps = 2000, 3 seeds"),
-        (Needs(diagrams=(PLAN.with_seeds(2),)), PAPER, "p = 97, N = 500, steps = 2000, 2 seeds"),
+        (Needs((RunSpec(),)), PAPER, "p = 97, N = 500, α = 0.5, ξ = 0.35, weight decay = 0, steps = 2000, one seed"),
+        (
+            Needs((RunSpec(), RunSpec().updated(TASK)), seeds=3),
+            PAPER,
+            "p = 97, N = 500, weight decay = 0, steps = 2000, 3 seeds",
+        ),
+        (Needs(diagrams=(PLAN.with_seeds(2),)), PAPER, "p = 97, N = 500, weight decay = 0, steps = 2000, 2 seeds"),
         (Needs(), PAPER, ""),
-        (Needs((RunSpec(),), seeds=3), SEED, "p = 97, N = 500, α = 0.5, ξ = 0.35, steps = 2000, one seed"),
-        (Needs(diagrams=(PLAN.with_seeds(2),)), SEED, "p = 97, N = 500, steps = 2000, one seed"),
-        (Needs(diagrams=(DERIVED,)), PAPER, "p = 97, N = 500, α = 0.5, one seed"),
-        (Needs(diagrams=(SMALL,)), QUICK, "p = 11, N = 8, α = 0.5, steps = 2000, one seed (5 of 8 cells)"),
+        (
+            Needs((RunSpec(),), seeds=3),
+            SEED,
+            "p = 97, N = 500, α = 0.5, ξ = 0.35, weight decay = 0, steps = 2000, 1 of 3 seeds",
+        ),
+        (Needs(diagrams=(PLAN.with_seeds(2),)), SEED, "p = 97, N = 500, weight decay = 0, steps = 2000, 1 of 2 seeds"),
+        (Needs(diagrams=(DERIVED,)), PAPER, "p = 97, N = 500, α = 0.5, weight decay = 0, one seed"),
+        (
+            Needs(diagrams=(SMALL,)),
+            QUICK,
+            "p = 11, N = 8, α = 0.5, weight decay = 0, steps = 2000, one seed (5 of 8 cells)",
+        ),
         (
             Needs(diagrams=(PLAN,)),
             scales_of("paper", grid="2x2")[0],
-            "p = 97, N = 500, steps = 2000, one seed (2 × 2 of 4 × 3 cells)",
+            "p = 97, N = 500, weight decay = 0, steps = 2000, one seed (2 × 2 of 4 × 3 cells)",
         ),
         (
             Needs(diagrams=(PLAN,)),
             QUICK,
-            "p = 59, N = 300, steps = 2000, one seed (smaller than with --scale paper: p = 97, N = 500, steps = 2000, "
-            "one seed)",
+            "p = 59, N = 300, weight decay = 0, steps = 2000, one seed (smaller than with --scale paper: p = 97, "
+            "N = 500, weight decay = 0, steps = 2000, one seed)",
         ),
     ],
 )
 def test_the_line_above_says_what_all_networks_share(needs: Needs, scale: Scale, words: str) -> None:
     assert subtitle(needs, scale) == words
+
+
+def test_the_line_above_says_what_decides() -> None:
+    decayed = RunSpec().updated({"optimizer.weight_decay": 20, "model.dropout": 0.3})
+    assert "ξ = 0.35, weight decay = 20, dropout = 0.3, steps" in subtitle(Needs((decayed,)), PAPER)
+    assert "weight decay" not in subtitle(Needs((decayed, RunSpec())), PAPER)  # then titles tell them apart
+
+
+@pytest.mark.parametrize("width", [4.0, 12.0])
+def test_the_line_above_is_no_wider_than_the_figure(width: float) -> None:
+    words = subtitle(Needs(diagrams=(PLAN,)), QUICK)
+    figure = Figure(figsize=(width, 4))
+    add_subtitle(figure, words)
+    assert " ".join(figure.get_suptitle().split("\n")) == words
+    assert not any(line.endswith("=") for line in figure.get_suptitle().split("\n"))
+    (line,) = figure.texts
+    assert line.get_window_extent().width < figure.bbox.width
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -103,6 +134,19 @@ def test_regions_are_named_where_there_is_room() -> None:
     assert names.keys() == {"Coexistence", "Memorization", "Full\nInversion"}  # one cell is too narrow for a line
     assert names["Coexistence"][1] == 0.0
     assert 0.3 <= names["Memorization"][1] <= 0.6
+    assert [text.get_text() for text in axes.texts if text.get_fontsize() != 9] == ["Full\nInversion"]
+
+
+def test_names_of_regions_stand_on_one_tint() -> None:
+    """Of ten columns the first four were run. In the middle the name would lie on both tints."""
+    plan = Plan("wide", axes=(Axis.over("task.data_fraction", tuple(k / 10 for k in range(10))),))
+    diagram = assemble(plan, [CellOutcome(i, f"run{i}", "memorization", 0.5, 0.5) for i in range(10)], refined=False)
+    sources: list[Source] = ["run" if column < 4 else "inferred" for column in range(10)]
+    cells = [replace(cell, source=source) for cell, source in zip(diagram.all_cells(), sources, strict=True)]
+    (name,) = draw_phase_diagram(replace(diagram, panels=[Panel({}, [cells])])).axes[0].texts
+    assert name.get_position()[0] > 0.55
+    assert name.get_color() == "0.1"
+    assert not name.get_path_effects()
 
 
 @pytest.mark.parametrize("counts", [[], [1], [3, 280]])

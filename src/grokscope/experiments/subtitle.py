@@ -8,11 +8,13 @@ from grokscope.sweeps.plan import GRID, Plan
 
 def subtitle(needs: Needs, scale: Scale) -> str:
     """What a figure that needs these runs has above it at a scale."""
-    plans = needs.plans(scale)
-    own = shared_settings(plans, [scale.network(spec) for spec in needs.networks], scale.seed_count(needs.seeds))
+    plans, networks = needs.plans(scale), [scale.network(spec) for spec in needs.networks]
+    seeds = scale.seed_count(needs.seeds)
+    own = shared_settings(plans, networks, seeds)
     full = shared_settings(needs.diagrams, needs.networks, needs.seeds)
     if not scale.full and own != full:
         return f"{own} (smaller than with --scale {PAPER.name}: {full})"
+    own = shared_settings(plans, networks, seeds, max([needs.seeds, *(plan.seed_count for plan in needs.diagrams)]))
     for whole, plan in zip(needs.diagrams, plans, strict=True):
         if _cells_of(plan) != _cells_of(whole):
             return f"{own} ({_cells_of(plan)} of {_cells_of(whole)} cells)"

@@ -76,9 +76,7 @@ def draw_score_histogram(axes: Axes, audit: Audit, name: str) -> None:
 def draw_audit_map(audit: SweepAudit) -> Figure:
     """AUROC of the margins, of the whole and of the pruned networks, above the phase diagram."""
     maps = {
-        f"AUROC of the {name.replace('_', ' ')}\n(white: there is none)": ValueMap(
-            audit.mean("auroc", name), lowest=0.5
-        )
+        f"AUROC of the {name.replace('_', ' ')}": ValueMap(audit.mean("auroc", name), 0.5, why_none="no AUROC")
         for name in _MAPPED
         if name in audit.score_names
     }

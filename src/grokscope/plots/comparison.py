@@ -9,8 +9,17 @@ from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
 from grokscope.plots.finishing import panel_letter
-from grokscope.plots.phase_diagram import axis_label, draw_phases, label_ticks, panel_title, phase_handles
-from grokscope.plots.runs import draw_ipr_histogram, shared_ipr_limit
+from grokscope.plots.layout import figure_of_blocks, panels_abreast
+from grokscope.plots.phase_diagram import (
+    MOST_ABREAST,
+    axis_label,
+    draw_phases,
+    label_ticks,
+    panel_title,
+    phase_handles,
+    set_title,
+)
+from grokscope.plots.runs import called, draw_ipr_histogram, shared_ipr_limit
 from grokscope.result import RunResult
 from grokscope.sweeps.diagram import PhaseDiagram
 
@@ -21,31 +30,29 @@ def draw_phase_diagrams(
     beside: Sequence[Mapping[str, RunResult]] = (),
     outline: Literal["output", "before"] = "output",
 ) -> Figure:
-    """One row for each diagram: its panels, then an IPR histogram for each network that stands beside it.
+    """A block for each diagram: its panels, then an IPR histogram for each network that stands beside it.
 
-    The histograms of a row share their axis, to be compared. What they have outlined is said in `draw_ipr_histogram`.
+    The histograms of a block share their axis, to be compared. What they have outlined is said in
+    `draw_ipr_histogram`.
     """
     networks = [list(row.items()) for row in beside] or [[] for _ in diagrams]
-    abreast = max(len(d.panels) + len(row) for d, row in zip(diagrams, networks, strict=True))
+    counts = [len(diagram.panels) + len(row) for diagram, row in zip(diagrams, networks, strict=True)]
     with style.context(STYLE):
-        figure = Figure(figsize=(1.3 + 2.9 * abreast, 1.1 + 3.1 * len(diagrams)))
-        grid = figure.subplots(len(diagrams), abreast, squeeze=False)
+        figure, blocks = figure_of_blocks(counts, MOST_ABREAST, panel=(2.9, 3.1), margin=(1.3, 1.1))
         letters = map(panel_letter, count())
-        for row, (diagram, results) in enumerate(zip(diagrams, networks, strict=True)):
-            for place, panel in enumerate(diagram.panels):
-                axes = grid[row, place]
+        for place, (block, diagram, results) in enumerate(zip(blocks, diagrams, networks, strict=True)):
+            abreast = panels_abreast(len(block), MOST_ABREAST)
+            for at, (axes, panel) in enumerate(zip(block, diagram.panels, strict=False)):
                 draw_phases(axes, panel, diagram)
                 label_ticks(axes, diagram)
                 axes.set_xlabel(axis_label(diagram.columns))
-                axes.set_title(f"{next(letters)}{panel_title(panel) or diagram.plan.name}")
-            if diagram.rows:
-                label = axis_label(diagram.rows)
-                grid[row, 0].set_ylabel(f"{names[row]}\n{label}" if names else label)
+                set_title(axes, f"{next(letters)}{panel_title(panel) or diagram.plan.name}")
+                if diagram.rows and at % abreast == 0:
+                    label = axis_label(diagram.rows)
+                    axes.set_ylabel(f"{names[place]}\n{label}" if names else label)
             limit = shared_ipr_limit(result for _, result in results)
-            for place, (title, result) in enumerate(results, start=len(diagram.panels)):
-                draw_ipr_histogram(grid[row, place], result, outline, limit=limit)
-                grid[row, place].set(title=f"{next(letters)}{title}", ylabel="neurons")
-            for unused in grid[row, len(diagram.panels) + len(results) :]:
-                unused.remove()
-        figure.legend(handles=phase_handles(*diagrams), loc="outside lower center", ncols=min(8, 2 * abreast))
+            for axes, (title, result) in zip(block[len(diagram.panels) :], results, strict=True):
+                draw_ipr_histogram(axes, result, outline, limit=limit)
+                axes.set(title=f"{next(letters)}{title}", ylabel=called(result)[1])
+        figure.legend(handles=phase_handles(*diagrams), loc="outside lower center", ncols=4)
     return figure

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from grokscope.measure import Ledger, Row, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import BLACK, GREEN, INPUT_COLOR, ORANGE, PINK, SKY, VERMILION
+from grokscope.plots.layout import panels_abreast
+from grokscope.plots.palette import BLACK, GREEN, INPUT_COLOR, PINK, SKY, VERMILION, VIOLET
 from grokscope.plots.pruning import LOSSES
 from grokscope.plots.runs import draw_accuracies, draw_columns, shared_handles
 from grokscope.plots.saying import say_instead
@@ -24,9 +25,10 @@ _EVENTS = {  # label, colour, line
 }
 _NORM_LINES = {  # U and V are alike, so the line of one must show through that of the other
     "norm_u": (SKY, "-"),
-    "norm_v": (ORANGE, ":"),
+    "norm_v": (VIOLET, ":"),
     "norm_w": (BLACK, "-"),
 }
+_LEGEND_ABREAST = 5
 _FATES = {"memorised": PINK, "recovered": GREEN, "other": "0.6"}
 
 
@@ -52,19 +54,19 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
             _mark(axes, events)
         for axes in (sizes, periodicity):
             axes.set_xlabel("optimisation step")
-        handles = shared_handles([accuracies])
-        # There is no room among the curves.
-        accuracies.legend(handles.values(), handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
         for axes in (losses, sizes) if norms else (losses,):
             axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
         if not norms:
             _empty(sizes, "no norms: the network does not say what its neurons are", above=accuracies)
         if all(np.isnan(row.mean_ipr) for row in result.curve):
             _empty(periodicity, "no IPR: the task has no waves, or the network no neurons to measure", above=losses)
-        marks = [line for line in accuracies.get_lines() if line.get_gid() == "event"]
-        if marks:
-            labels = [_EVENTS[name][0] for name, event in events.events().items() if event.step is not None]
-            figure.legend(marks, labels, loc="outside lower center", ncols=len(marks))
+        handles = shared_handles([accuracies])
+        happened = [_EVENTS[name][0] for name, event in events.events().items() if event.step is not None]
+        marks = (line for line in accuracies.get_lines() if line.get_gid() == "event")
+        handles |= dict(zip(happened, marks, strict=True))
+        if handles:  # in the panels there is no room for so many
+            entries = panels_abreast(len(handles), _LEGEND_ABREAST)
+            figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
         figure.suptitle(f"{title}\n{result.outcome}", fontsize=11, fontweight="bold")
     return figure
 

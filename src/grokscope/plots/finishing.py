@@ -2,6 +2,7 @@
 
 import string
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NamedTuple
 
 from matplotlib import style
@@ -44,9 +45,15 @@ def panel_letter(place: int) -> str:
 
 
 def add_subtitle(figure: Figure, words: str) -> None:
-    """A quiet line above all panels."""
+    """A quiet line above all panels; several, broken between settings, if the figure is too narrow for one."""
     if words:
-        figure.suptitle(words, fontsize="small", color="0.35", fontweight="normal")
+        kept_together = words.replace(" ", _NO_BREAK).replace(f",{_NO_BREAK}", ", ").replace(f"{_NO_BREAK}(", " (")
+        lines = fill(kept_together, int(_LETTERS_PER_INCH * figure.get_figwidth()))
+        figure.suptitle(lines.replace(_NO_BREAK, " "), fontsize="small", color="0.35", fontweight="normal")
+
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_LETTERS_PER_INCH = 14  # of the line above all panels
 
 
 class _Group(NamedTuple):
@@ -64,21 +71,26 @@ _SIGNS = {
     "model.embed": "d",
     "task.data_fraction": "α",
     "task.corruption": "ξ",
+    "optimizer.weight_decay": "weight decay",
+    "model.dropout": "dropout",
     "training.batch_size": "B",
     "training.steps": "steps",
 }
+_SAID_IF_ANY = ("model.dropout",)  # most networks have none, and their figures need not say so
 
 
-def shared_settings(plans: Sequence[Plan] = (), networks: Sequence[RunSpec] = (), seeds: int = 1) -> str:
-    """What all networks of a figure share, and how many there are of each.
+def shared_settings(
+    plans: Sequence[Plan] = (), networks: Sequence[RunSpec] = (), seeds: int = 1, full_seeds: int = 1
+) -> str:
+    """What all networks of a figure share, and how many there are of each, perhaps out of more.
 
     >>> from grokscope.sweeps.axes import Axis
     >>> shared_settings(networks=[RunSpec(), RunSpec().updated({"model.width": 50})], seeds=3)
-    'p = 97, α = 0.5, ξ = 0.35, steps = 2000, 3 seeds'
+    'p = 97, α = 0.5, ξ = 0.35, weight decay = 0, steps = 2000, 3 seeds'
     >>> shared_settings([Plan("wd", axes=(Axis.over("optimizer.weight_decay", (0, 5)),))])
     'p = 97, N = 500, α = 0.5, ξ = 0.35, steps = 2000, one seed'
     >>> shared_settings([Plan("kinds", axes=(Axis.over("model.kind", ("mlp", "transformer")),))])
-    'p = 97, α = 0.5, ξ = 0.35, steps = 2000, one seed'
+    'p = 97, α = 0.5, ξ = 0.35, weight decay = 0, steps = 2000, one seed'
     """
     groups = [
         _Group(
@@ -99,8 +111,21 @@ def shared_settings(plans: Sequence[Plan] = (), networks: Sequence[RunSpec] = ()
         values = {group.base.value_of(path) for group in groups}
         if len(values) == 1 and values != {None}:
             value = values.pop()
+            if path in _SAID_IF_ANY and not value:
+                continue
             same.append(f"{sign} = {value:g}" if isinstance(value, float) else f"{sign} = {value}")
     counts = {group.seeds for group in groups}
     if SEED not in varied or len(counts) == 1:
-        same.append("one seed" if counts == {1} else f"{max(counts)} seeds")
+        same.append(_seeds_in_words(max(counts), full_seeds))
     return ", ".join(same)
+
+
+def _seeds_in_words(seeds: int, full: int) -> str:
+    """How many seeds there are of each network, and out of how many if there are fewer.
+
+    >>> _seeds_in_words(1, 1), _seeds_in_words(3, 1), _seeds_in_words(1, 40)
+    ('one seed', '3 seeds', '1 of 40 seeds')
+    """
+    if seeds < full:
+        return f"{seeds} of {full} seeds"
+    return "one seed" if seeds == 1 else f"{seeds} seeds"

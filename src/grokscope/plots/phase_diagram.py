@@ -1,8 +1,8 @@
 """Pictures of sweeps: phase diagrams."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,22 +11,23 @@ from matplotlib import style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
-from grokscope.plots.finishing import add_subtitle, panel_letter
-from grokscope.plots.palette import BLACK
+from grokscope.plots.finishing import add_subtitle, letter_panels
+from grokscope.plots.layout import panels_abreast
+from grokscope.plots.palette import BLACK, RGB, contrast, paler, text_on
 from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
 from grokscope.sweeps.labels import said, short_field, short_value
 
-_PANELS_ABREAST = 6
+MOST_ABREAST = 4  # panels in a row, for which a page has room
 _MOST_PANELS = 48  # that a person can take in, and matplotlib draw while one waits
 _FEW_VALUES = 6  # of an axis: all of them are labelled
 
@@ -37,6 +38,7 @@ class ValueMap(NamedTuple):
     values: npt.NDArray[np.float64]  # [panels, rows, columns]
     lowest: float = 0.0
     highest: float = 1.0
+    why_none: str = "there is none"  # where there is no number, for the legend
 
 
 def draw_phase_diagram(
@@ -55,46 +57,64 @@ def draw_phase_diagram(
     shown = {f"{kind} accuracy": _accuracy_map(diagram, kind) for kind in ("train", "test") if accuracies} | dict(
         maps or {}
     )
-    kinds = (*shown, None)  # None are the phases
-    abreast = min(len(diagram.panels), _PANELS_ABREAST)
-    rows = -(-len(diagram.panels) // abreast) * len(kinds)
+    kinds = (*shown, "phase")
+    abreast = panels_abreast(len(diagram.panels), MOST_ABREAST)
+    rows = math.ceil(len(diagram.panels) / abreast) * len(kinds)
     with style.context(STYLE):
-        figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + 2.9 * rows))
+        figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + (3.1 if shown else 2.9) * rows))
         grid = figure.subplots(rows, abreast, squeeze=False, sharex=True, sharey=True)
         for place, panel in enumerate(diagram.panels):
             block, column = divmod(place, abreast)
             for row, kind in enumerate(kinds, start=block * len(kinds)):
                 axes = grid[row, column]
-                if kind is None:
-                    draw_phases(axes, panel, diagram)
-                else:
+                if kind in shown:
                     mesh = _draw_values(axes, shown[kind], place, diagram)
                     if column == 0:
                         figure.colorbar(mesh, ax=grid[row], label=kind, shrink=0.9)
+                else:
+                    draw_phases(axes, panel, diagram)
                 if column == 0 and diagram.rows:
                     axes.set_ylabel(axis_label(diagram.rows))
-            title = panel_title(panel) or diagram.plan.name
-            letter = panel_letter(place) if len(diagram.panels) > 1 else ""
-            grid[block * len(kinds), column].set_title(f"{letter}{title}")
+                title = panel_title(panel) or diagram.plan.name
+                set_title(axes, f"{title}\n{kind}" if shown else title)
             label_ticks(axes, diagram)
             axes.set_xlabel(axis_label(diagram.columns))
         for axes in grid.flat:
             axes.set_visible(bool(axes.collections))
-        figure.legend(handles=phase_handles(diagram), loc="outside lower center", ncols=min(4, 2 * abreast))
+        letter_panels(figure)
+        handles = [*phase_handles(diagram), *_handles_of_none(shown.values())]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(4, 2 * abreast))
         add_subtitle(figure, subtitle)
     return figure
 
 
+def set_title(axes: Axes, words: str) -> None:
+    """A title; a long one is quiet, so that it does not outweigh its panel."""
+    quiet: dict[str, Any] = {"fontsize": "medium", "fontweight": "normal"} if words.count("\n") > 1 else {}
+    axes.set_title(words, **quiet)
+
+
 def _accuracy_map(diagram: PhaseDiagram, kind: str) -> ValueMap:
     cells = [[[getattr(cell, f"{kind}_accuracy") for cell in row] for row in panel.cells] for panel in diagram.panels]
-    return ValueMap(np.array(cells, float))
+    return ValueMap(np.array(cells, float), why_none="not run")
+
+
+# Grey alone is Confusion.
+_NO_VALUE: dict[str, Any] = {"facecolor": "0.95", "edgecolor": "0.75", "hatch": "////", "linewidth": 0}
 
 
 def _draw_values(axes: Axes, shown: ValueMap, panel: int, diagram: PhaseDiagram) -> QuadMesh:
     axes.grid(visible=False)
+    axes.patch.set(**_NO_VALUE)
     return axes.pcolormesh(
         *_cell_edges(diagram), shown.values[panel], vmin=shown.lowest, vmax=shown.highest, cmap="viridis"
     )
+
+
+def _handles_of_none(maps: Iterable[ValueMap]) -> list[Artist]:
+    """What it means that a cell of a map has no value, where there is such a cell."""
+    reasons = dict.fromkeys(each.why_none for each in maps if np.isnan(each.values).any())
+    return [Patch(**_NO_VALUE, label=f"hatched: {reason}") for reason in reasons]
 
 
 _MISSING = "#ffffff"
@@ -130,37 +150,41 @@ def draw_phases(axes: Axes, panel: Panel, diagram: PhaseDiagram) -> None:
     _name_regions(axes, panel, across, up)
 
 
-_NAME_POINTS, _LETTER_POINTS = 7.0, 4.0  # of the names of regions: their size, and the width of a letter
+_NAME_POINTS = (9.0, 7.0)  # of the names of regions; the smaller where there is no room
+_LETTER = 0.57  # of the size: about how wide a letter is
 _PANEL_POINTS = (165.0, 150.0)  # about how large a panel is
 
 
 def _name_regions(axes: Axes, panel: Panel, across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]) -> None:
     """The name of each phase within it, where there is room for it."""
     outcomes = np.array([[cell.outcome or "" for cell in row] for row in panel.cells])  # [rows, columns]
+    inferred = np.array([[cell.source == "inferred" for cell in row] for row in panel.cells])
     for phase in Phase:
-        for words in dict.fromkeys((phase.label, phase.label.replace(" ", "\n"))):
-            if middle := _room_for(words, outcomes == phase.value, across, up):
-                red, green, blue = to_rgb(phase.color)
-                dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-                color = "white" if dark else "0.1"
-                axes.text(*middle, words, fontsize=_NAME_POINTS, color=color, ha="center", va="center")
+        own = outcomes == phase.value
+        tints = {(_PALER,): own & inferred, (0.0,): own & ~inferred, (0.0, _PALER): own}  # one of them, or both
+        for size, (tint, cells), end in product(_NAME_POINTS, tints.items(), " \n"):
+            words = phase.label.replace(" ", end)
+            if middle := _room_for(words, size, cells, across, up):
+                color, stroke = text_on([paler(phase.color, white) for white in tint])
+                effects = [withStroke(linewidth=1.8, foreground=stroke)] if stroke else []
+                axes.text(*middle, words, fontsize=size, color=color, path_effects=effects, ha="center", va="center")
                 break
 
 
 def _room_for(
-    words: str, own: npt.NDArray[np.bool_], across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]
+    words: str, size: float, own: npt.NDArray[np.bool_], across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]
 ) -> Point | None:
-    """The middle of the block of a phase's own cells, large enough for some words, that is nearest to their centre.
+    """The middle of the block of own cells, large enough for words of a size, that is nearest to their centre.
 
     >>> cells = np.array([[True, True, True], [False, False, True]])
-    >>> _room_for("short", cells, np.arange(4.0), np.arange(3.0))
+    >>> _room_for("short", 7, cells, np.arange(4.0), np.arange(3.0))
     (1.5, 0.5)
-    >>> _room_for("a rather long name for two of three cells", cells, np.arange(4.0), np.arange(3.0)) is None
+    >>> _room_for("a rather long name for two of three cells", 7, cells, np.arange(4.0), np.arange(3.0)) is None
     True
     """
     lines = words.split("\n")
-    width = (_LETTER_POINTS * max(map(len, lines)) + 4) / _PANEL_POINTS[0] * (across[-1] - across[0])
-    height = (1.25 * _NAME_POINTS * len(lines)) / _PANEL_POINTS[1] * (up[-1] - up[0])
+    width = (_LETTER * size * max(map(len, lines)) + 4) / _PANEL_POINTS[0] * (across[-1] - across[0])
+    height = (1.25 * size * len(lines)) / _PANEL_POINTS[1] * (up[-1] - up[0])
     columns, rows = _blocks(across, width), _blocks(up, height)
     rooms = [
         ((across[left] + across[right]) / 2, (up[low] + up[high]) / 2)
@@ -183,10 +207,9 @@ def _blocks(edges: npt.NDArray[np.float64], length: float) -> list[tuple[int, in
     return [(start, int(end)) for start, end in enumerate(ends) if end < len(edges)]
 
 
-def _color(cell: Cell) -> tuple[float, float, float]:
-    red, green, blue = to_rgb(_OUTCOME_COLORS[cell.outcome] if cell.outcome else _MISSING)
-    white = _PALER if cell.source == "inferred" else 0.0
-    return (red + white * (1 - red), green + white * (1 - green), blue + white * (1 - blue))
+def _color(cell: Cell) -> RGB:
+    color = _OUTCOME_COLORS[cell.outcome] if cell.outcome else _MISSING
+    return paler(color, _PALER if cell.source == "inferred" else 0.0)
 
 
 def _borders(panel: Panel, across: npt.NDArray[np.float64], up: npt.NDArray[np.float64]) -> list[tuple[Point, Point]]:
@@ -255,14 +278,32 @@ def phase_handles(*diagrams: PhaseDiagram) -> list[Artist]:
     handles: list[Artist] = [Patch(color=phase.color, label=phase.label) for phase in Phase if phase.value in found]
     if DIVERGED in found:
         handles.append(Patch(color=_OUTCOME_COLORS[DIVERGED], label="Diverged"))
-    if any(cell.source == "inferred" for cell in cells):
-        handles.append(Patch(facecolor="0.85", edgecolor="none", label="paler: inferred, not run"))
+    if inferred := {cell.outcome for cell in cells if cell.source == "inferred" and cell.outcome}:
+        handles.append(_two_tones(inferred))
     for kind, applies in _MARKED.items():
         if any(map(applies, cells)):
             handles.append(Line2D([], [], linestyle="", label=kind, **_MARKS[kind]))
     if settled := [words for diagram in diagrams if (words := diagram.settling())]:
         handles.append(Line2D([], [], linestyle="", label=settled[0]))
     return handles
+
+
+def _two_tones(outcomes: set[str]) -> Line2D:
+    """A colour and the paler one beside it, of the outcome where they differ most."""
+    pairs = [(_OUTCOME_COLORS[outcome], paler(_OUTCOME_COLORS[outcome], _PALER)) for outcome in sorted(outcomes)]
+    color, pale = max(pairs, key=lambda pair: contrast(*pair))
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker="s",
+        markersize=10,
+        fillstyle="left",
+        markerfacecolor=color,
+        markerfacecoloralt=pale,
+        markeredgewidth=0,
+        label="paler: inferred, not run",
+    )
 
 
 def label_ticks(axes: Axes, diagram: PhaseDiagram) -> None:
@@ -309,4 +350,4 @@ def field_label(path: str) -> str:
 def panel_title(panel: Panel) -> str:
     """What tells a panel from the others."""
     shown = said(panel.fields).items()
-    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.4g')}" for path, value in shown)
+    return "\n".join(f"{field_label(path)} {shown_value(path, value, '.3g')}" for path, value in shown)

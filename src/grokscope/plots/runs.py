@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from operator import itemgetter
 from textwrap import wrap
 from typing import Literal
@@ -21,6 +21,7 @@ from grokscope.extension import short_name
 from grokscope.measure import COLUMNS, Row, neuron_spectra, phases_along
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
+from grokscope.plots.layout import figure_of_blocks, panels_abreast
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, BLUE, INPUT_COLOR, OUTPUT_COLOR
 from grokscope.plots.saying import say_instead
 from grokscope.result import RunResult
@@ -29,7 +30,8 @@ from grokscope.spec import RunSpec
 _IPR_BINS = 40
 _MOST_OWN_COLUMNS = 4
 _IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
-_LEGEND_ABREAST = 4  # entries below each column
+_MOST_ABREAST = 3  # panels in a row, for which a page has room
+_LEGEND_ABREAST = 3  # entries below each column
 _STRIP = (0.953, 0.99)  # of the height of a panel
 _ROOM_ABOVE = 0.92  # an accuracy above which there is no room for words below the strip
 
@@ -43,17 +45,18 @@ def draw_runs(
 ) -> Figure:
     """One column for each run: its accuracies, the IPR histogram of its neurons, and what else it has to show.
 
-    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it. Other seeds of a
-    run are drawn as a band.
+    `draw_runs([first, second]).savefig("both.png")`. Without titles, a run has its settings above it. Of several seeds
+    accuracies are drawn as a median and a band; all else is of the first.
 
     Where there is a norm, that is its scales against the IPR of the neurons they scale; of a Transformer, if a pair
     (m, n) is given, its attention. Columns that a user's measurements recorded have a panel each.
     """
     results = [results] if isinstance(results, RunResult) else results
     titles = [settings_line(result) for result in results] if titles is None else titles
+    others = _by_run(results, other_seeds)
     panels: dict[str, Callable[[Axes, RunResult], None]] = {
-        "accuracy": _accuracies_with(results, other_seeds),
-        "neurons": draw_ipr_histogram,
+        "accuracy": lambda axes, result: draw_accuracies(axes, result, others[result.run_id]),
+        _neurons_of(results) + (" of one seed" if any(other_seeds) else ""): draw_ipr_histogram,
     }
     if any(result.neurons is not None and result.neurons.norm_scale is not None for result in results):
         panels["|γ| of the norm"] = draw_norm_scales
@@ -62,14 +65,16 @@ def draw_runs(
     own = dict.fromkeys(name for result in results for row in result.curve[:1] for name in row if name not in COLUMNS)
     for column in list(own)[:_MOST_OWN_COLUMNS]:
         panels[column] = partial(draw_own_column, column=column)
-    return _draw_columns(results, titles, panels)
+    return _draw_columns(results, titles, panels, others)
 
 
 def draw_curves(
     results: Sequence[RunResult], titles: Sequence[str], *, other_seeds: Sequence[Sequence[RunResult]] = ()
 ) -> Figure:
     """The accuracies of several runs side by side (Figures 19 to 22), with those of other seeds within a band."""
-    return _draw_columns(results, titles, {"accuracy": _accuracies_with(results, other_seeds)})
+    others = _by_run(results, other_seeds)
+    panels = {"accuracy": lambda axes, result: draw_accuracies(axes, result, others[result.run_id])}
+    return _draw_columns(results, titles, panels, others)
 
 
 def draw_seeds(networks: Mapping[str, Sequence[RunResult]]) -> Figure:
@@ -78,42 +83,66 @@ def draw_seeds(networks: Mapping[str, Sequence[RunResult]]) -> Figure:
     return draw_curves([seeds[0] for seeds in runs], list(networks), other_seeds=[seeds[1:] for seeds in runs])
 
 
-def _accuracies_with(
-    results: Sequence[RunResult], other_seeds: Sequence[Sequence[RunResult]]
-) -> Callable[[Axes, RunResult], None]:
-    others = {result.run_id: others for result, others in zip(results, other_seeds or [()] * len(results), strict=True)}
-    return lambda axes, result: draw_accuracies(axes, result, others.get(result.run_id, ()))
+def _by_run(results: Sequence[RunResult], other_seeds: Sequence[Sequence[RunResult]]) -> dict[str, Sequence[RunResult]]:
+    """The other seeds of each run, by its id."""
+    return {result.run_id: others for result, others in zip(results, other_seeds or [()] * len(results), strict=True)}
+
+
+def outcome_of_seeds(outcomes: Sequence[str]) -> str:
+    """What most seeds show, and how many do if not all. Of equals, the first in the order of the phases.
+
+    >>> outcome_of_seeds(["Confusion", "Coexistence", "Confusion"]), outcome_of_seeds(["Diverged"] * 3)
+    ('Confusion in 2 of 3 seeds', 'Diverged')
+    """
+    order = [*(phase.label for phase in Phase), "Diverged"]
+    most = max(order, key=outcomes.count)
+    count = outcomes.count(most)
+    return most if count == len(outcomes) else f"{most} in {count} of {len(outcomes)} seeds"
 
 
 def draw_row(panels: Mapping[str, Callable[[Axes], None]]) -> Figure:
-    """Different panels side by side, each with its title and the function that draws it (Figures 5 and 15)."""
+    """Different panels, each with its title and the function that draws it (Figures 5 and 15)."""
     with style.context(STYLE):
-        figure = Figure(figsize=(0.8 + 3.7 * len(panels), 3.5))
-        grid = figure.subplots(1, len(panels), squeeze=False)
-        for axes, (title, draw) in zip(grid.flat, panels.items(), strict=True):
+        figure, (places,) = figure_of_blocks([len(panels)], _MOST_ABREAST, panel=(3.7, 3.3), margin=(0.8, 0.2))
+        for axes, (title, draw) in zip(places, panels.items(), strict=True):
             draw(axes)
             axes.set_title(title)
     return figure
 
 
 def _draw_columns(
-    results: Sequence[RunResult], titles: Sequence[str], panels: Mapping[str, Callable[[Axes, RunResult], None]]
+    results: Sequence[RunResult],
+    titles: Sequence[str],
+    panels: Mapping[str, Callable[[Axes, RunResult], None]],
+    others: Mapping[str, Sequence[RunResult]],
 ) -> Figure:
-    """One column for each run and one row for each panel, which has a label and the function that draws it."""
+    """One column for each run and one row for each panel, which has a label and the function that draws it.
+
+    Runs for which a page has no room side by side stand in further blocks of these rows.
+    """
+    abreast = panels_abreast(len(results), _MOST_ABREAST)
+    parts = [slice(start, start + abreast) for start in range(0, len(results), abreast)]
     with style.context(STYLE):
-        figure = Figure(figsize=(1.2 + 3.9 * len(results), 3.25 * len(panels)))
-        axes = figure.subplots(len(panels), len(results), squeeze=False, sharey="row")
-        for row, (label, draw) in enumerate(panels.items()):
-            for column, result in enumerate(results):
-                draw(axes[row, column], result)
-            first = next((each for each in axes[row] if each.axison), axes[row, 0])  # others have nothing to show
+        figure = Figure(figsize=(1.2 + 3.9 * abreast, 3.25 * len(panels) * len(parts)))
+        rows = figure.add_gridspec(len(panels) * len(parts), abreast)
+        drawn: dict[str, list[Axes]] = {label: [] for label in panels}
+        for row, (part, (label, draw)) in enumerate(product(parts, panels.items())):
+            for column, result in enumerate(results[part]):
+                axes = figure.add_subplot(rows[row, column], sharey=next(iter(drawn[label]), None))
+                axes.tick_params(labelleft=False)
+                draw(axes, result)
+                drawn[label].append(axes)
+            own = drawn[label][part]
+            first = next((axes for axes in own if axes.axison), own[0])  # others have nothing to show
             first.set_ylabel(label)
             first.tick_params(labelleft=True)
-        for column, (result, title) in enumerate(zip(results, titles, strict=True)):
-            axes[0, column].set_title(f"{_wrapped(title)}\n{result.outcome}")
-        handles = shared_handles(axes[0])
-        abreast = max(2, min(len(handles), _LEGEND_ABREAST * len(results)))
-        figure.legend(handles.values(), handles, loc="outside lower center", ncols=abreast)
+        top = next(iter(drawn.values()))
+        for axes, result, title in zip(top, results, titles, strict=True):
+            outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
+            axes.set_title(f"{_wrapped(title)}\n{outcome}")
+        if handles := shared_handles(top):  # a run that was never measured has none
+            entries = panels_abreast(len(handles), _LEGEND_ABREAST * abreast)
+            figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
     return figure
 
 
@@ -134,33 +163,37 @@ def draw_accuracies(axes: Axes, result: RunResult, other_seeds: Sequence[RunResu
     """Accuracies against the step, on a logarithmic axis: what happens early is over within tens of steps.
 
     Of several seeds the lines are medians, and bands go from the lowest to the highest. Above the curves a strip says
-    in which phase the first one would have ended at each step.
+    in which phase a network with these accuracies would have ended at each step.
     """
-    seeds = [{row.step: row for row in each.curve} for each in (result, *other_seeds)]
+    runs = (result, *other_seeds)
+    seeds = [{row.step: row for row in each.curve} for each in runs]
     steps = [row.step for row in result.curve if all(row.step in rows for rows in seeds)]
+    medians: dict[str, npt.NDArray[np.float64]] = {}
     for column, (label, color, line) in ACCURACIES.items():
         values = np.array([[getattr(rows[step], column) for step in steps] for rows in seeds])  # [seeds, steps]
+        medians[column] = np.median(values, axis=0)
         if np.isnan(values).all():
             continue
         if len(seeds) > 1:
             axes.fill_between(steps, values.min(axis=0), values.max(axis=0), color=color, alpha=0.18, linewidth=0)
         # A single point is no line.
         marker = "o" if len(steps) == 1 else None
-        axes.plot(steps, np.median(values, axis=0), linestyle=line, color=color, label=label, marker=marker)
-    clean = 1 - result.corruption
+        axes.plot(steps, medians[column], linestyle=line, color=color, label=label, marker=marker)
+    corruption = float(np.median([each.corruption for each in runs]))
+    clean = 1 - corruption
     axes.axhline(clean, color="0.4", linewidth=0.8, linestyle=":")
     side, gap = ("top", -2) if clean > _ROOM_ABOVE else ("bottom", 2)  # above could be the strip
     axes.annotate("1 − ξ", (1, clean), xytext=(2, gap), textcoords="offset points", va=side, color="0.4", fontsize=8.5)
-    _draw_phases_along(axes, result)
+    drawn = [Row({column: values[place] for column, values in medians.items()}) for place in range(len(steps))]
+    _draw_phases_along(axes, steps, phases_along(drawn, corruption))
     axes.set(xscale="log", xlabel="optimisation step", ylim=(-0.03, 1.1), yticks=np.linspace(0, 1, 6))
 
 
-def _draw_phases_along(axes: Axes, result: RunResult) -> None:
+def _draw_phases_along(axes: Axes, steps: Sequence[int], phases: Sequence[Phase]) -> None:
     """A strip above accuracies in the colours of the phases, which change half way between measured steps."""
-    steps = [row.step for row in result.curve]
     edges = [*steps[:1], *(math.sqrt(low * high) for low, high in pairwise(steps)), *steps[-1:]]
     named = set()
-    for phase, group in groupby(enumerate(phases_along(result.curve, result.corruption)), key=itemgetter(1)):
+    for phase, group in groupby(enumerate(phases), key=itemgetter(1)):
         places = [place for place, _ in group]
         span = axes.axvspan(edges[places[0]], edges[places[-1] + 1], *_STRIP, color=phase.color, linewidth=0)
         if phase not in named:
@@ -186,7 +219,8 @@ def draw_ipr_histogram(
     An outline shows those at the output too, if the network is not the two-layer one, or the same before training.
     The dead have no IPR and are counted in words.
     """
-    axes.set(xlabel="IPR of a neuron", xlim=(0, 1))
+    what, _ = called(result)
+    axes.set(xlabel=f"IPR of a {what.removesuffix('s')}", xlim=(0, 1))
     if result.neurons is None:
         say_instead(axes, "no network to measure" if result.status == "diverged" else _why_no_ipr(result))
         return
@@ -213,6 +247,21 @@ def draw_ipr_histogram(
     count_neurons(axes, room=len(values) > 1)
     if len(values) == 1:  # no legend
         axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
+
+
+def called(result: RunResult) -> tuple[str, str]:
+    """What a network's neurons are called, briefly and in full, as far as that is known without weights or code."""
+    if result.weights is not None and not result.spec.unresolved:
+        own = result.spec.model.input_neurons(result.weights)
+        if own is not None and own.what != "neurons":
+            return own.what, f"{own.what} of the {own.layer}"
+    return "neurons", "neurons"
+
+
+def _neurons_of(results: Iterable[RunResult]) -> str:
+    """What those of several networks are called, if it is the same."""
+    names = {called(result)[1] for result in results}
+    return names.pop() if len(names) == 1 else "neurons"
 
 
 def count_neurons(axes: Axes, *, room: bool = False) -> None:
@@ -268,7 +317,8 @@ def draw_norm_scales(axes: Axes, result: RunResult, ends: Sequence[str] = ("inpu
             continue
         end = f"{name}: " if result.outputs is not None else ""
         label = f"{end}rank correlation {spectra.norm_correlation:.2f}"
-        axes.plot(spectra.neuron_ipr, np.abs(spectra.norm_scale), ".", color=color, markersize=3, label=label)
+        scales = np.abs(spectra.norm_scale)  # many are nearly zero: the end of the axis must not cut them in half
+        axes.plot(spectra.neuron_ipr, scales, ".", color=color, markersize=3, label=label, clip_on=False)
     if axes.lines:
         axes.margins(y=0.2)  # room for the legend
         axes.legend(loc="upper left", markerscale=3)

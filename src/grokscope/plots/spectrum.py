@@ -76,7 +76,8 @@ def _draw_iprs(
     axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | None, before: Weights | None, result: RunResult
 ) -> None:
     """Figures 2c and 4."""
-    axes.set(title="IPR", xlabel="IPR of a neuron", ylabel="neurons", xlim=(0, 1))
+    what = waves.neurons.what
+    axes.set(title="IPR", xlabel=f"IPR of a {what.removesuffix('s')}", ylabel=what, xlim=(0, 1))
     live = waves.spectra.neuron_ipr[waves.live]
     if before is not None:
         initial = neuron_spectra(result.spec.model, before, result.spec.task)

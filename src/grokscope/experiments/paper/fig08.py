@@ -58,7 +58,7 @@ def draw(evidence: Evidence) -> Drawing:
         accuracies.set_ylabel("accuracy")
         handles = shared_handles([accuracies])
         figure.legend(handles.values(), handles, loc="outside lower center", ncols=4)
-        draw_columns(norms, result.curve, norm_lines(result), "Frobenius norm")
+        draw_columns(norms, result.curve, norm_lines(result), "Frobenius norm of one seed")
         norms.set(xlabel="optimisation step", xscale="log")
         norms.set_ylim(bottom=0)
         norms.legend(loc="lower left")
