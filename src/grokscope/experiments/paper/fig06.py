@@ -40,7 +40,7 @@ def needs(scale: Scale) -> Needs:
 def draw(evidence: Evidence) -> Drawing:
     """One panel for each order."""
     result, curves = evidence.network(fig01.COEXISTENCE), evidence.look(_PRUNED)
-    title = result.outcome
+    title = fig01.name_of(result)
     figure = draw_prunings({title: curves}, result.dataset().corruption, until=_UNTIL)
     return Drawing(figure, curve_table({title: (result.run_id, curves)}, tuple(PRUNED_ACCURACIES)))
 
