@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgb
 
 from grokscope import Phase
 from grokscope.plots.palette import ACCURACIES
+from grokscope.plots.pruning import LOSSES, PRUNED_ACCURACIES
 
 Array = npt.NDArray[np.float64]
 
@@ -63,3 +64,8 @@ def test_curves_are_told_apart_by_colour_or_dash(sight: str) -> None:
     for (_, color, line), (_, other, dash) in combinations(ACCURACIES.values(), 2):
         distance = np.linalg.norm(as_seen(color, SIGHT[sight]) - as_seen(other, SIGHT[sight]))
         assert line != dash or distance >= 20
+
+
+def test_curves_of_pruned_networks_are_told_apart_without_colour() -> None:
+    for quantities in (PRUNED_ACCURACIES, LOSSES):
+        assert len({line for _, _, line in quantities.values()}) == len(quantities)

@@ -12,15 +12,17 @@ from grokscope.measure import ORDERS, Pruning, PruningCurve
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, TEST, TRAIN, Style
 
+Dash = str | tuple[float, tuple[float, ...]]
+
 _MOST_ABREAST = 3
-PRUNED_ACCURACIES = {
+PRUNED_ACCURACIES: dict[str, tuple[str, str, Dash]] = {  # label, colour, line: each has a dash of its own
     "train_accuracy": ACCURACIES["train_accuracy"],
-    "test_accuracy": ACCURACIES["test_accuracy"],
-    "clean_accuracy": ("clean training", CLEAN_COLOR, "--"),
+    "test_accuracy": (*TEST[:2], (0, (8, 1.3))),
+    "clean_accuracy": ("clean training", CLEAN_COLOR, (0, (1, 1))),
     "corrupted_accuracy": ACCURACIES["corrupted_accuracy"],
     "recovered_accuracy": ACCURACIES["recovered_accuracy"],
 }
-LOSSES = {"train_loss": TRAIN, "test_loss": TEST}
+LOSSES: dict[str, Style] = {"train_loss": TRAIN, "test_loss": (*TEST[:2], "--")}
 
 
 def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
@@ -77,11 +79,13 @@ def draw_prunings(
     return figure
 
 
-def _draw_curve(axes: Axes, curve: PruningCurve, quantities: Mapping[str, Style] = PRUNED_ACCURACIES) -> None:
+def _draw_curve(
+    axes: Axes, curve: PruningCurve, quantities: Mapping[str, tuple[str, str, Dash]] = PRUNED_ACCURACIES
+) -> None:
     for quantity, (label, color, line) in quantities.items():
         values = getattr(curve, quantity)
         if not np.isnan(values).any():
-            axes.plot(curve.fraction_pruned, values, line, color=color, label=label)
+            axes.plot(curve.fraction_pruned, values, linestyle=line, color=color, label=label)
     axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1))
     if quantities is PRUNED_ACCURACIES:
         axes.set_ylim(-0.03, 1.03)
