@@ -32,11 +32,12 @@ def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
     with style.context(STYLE):
         figure = Figure(figsize=(0.8 + 3.5 * columns, 0.9 + 3 * rows))
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        clean = clean_share(corruption)
         for axes, (name, curve) in zip(panels.flat, pruning.orders.items(), strict=False):
             if name == "random":
                 _draw_band(axes, pruning.random_low, pruning.random_high)
             _draw_curve(axes, curve)
-            _mark_clean_fraction(axes, corruption)
+            _mark(axes, *clean)
             axes.set_title(ORDERS[name][0].upper() + ORDERS[name][1:])
         for unused in panels.flat[len(pruning.orders) :]:
             unused.remove()
@@ -50,14 +51,15 @@ def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
 
 def draw_prunings(
     networks: Mapping[str, Mapping[str, PruningCurve]],
-    corruption: float,
+    marked: tuple[str, float],
     *,
     losses: bool = False,
     until: Mapping[str, float] | None = None,
 ) -> Figure:
     """One row for each network, one column for each order: networks are title → order → curve.
 
-    `until` says at which fraction of pruned neurons the axis of an order ends; at all of them if it does not.
+    A level that curves are compared with is marked. `until` says at which fraction of pruned neurons the axis of an
+    order ends; at all of them if it does not.
     """
     orders = list(dict.fromkeys(name for curves in networks.values() for name in curves))
     with style.context(STYLE):
@@ -67,8 +69,7 @@ def draw_prunings(
             for axes, name in zip(row, orders, strict=True):
                 _draw_curve(axes, curves[name], LOSSES if losses else PRUNED_ACCURACIES)
                 axes.set(xlim=(0, (until or {}).get(name, 1)), xlabel="")
-                if not losses:
-                    _mark_clean_fraction(axes, corruption)
+                _mark(axes, *marked)
             row[0].set_ylabel(f"{title}\n{'loss' if losses else 'accuracy'}")
         for axes, name in zip(grid[0], orders, strict=True):
             axes.set_title(ORDERS[name][0].upper() + ORDERS[name][1:])
@@ -98,13 +99,17 @@ def _draw_band(axes: Axes, low: PruningCurve, high: PruningCurve) -> None:
             axes.fill_between(low.fraction_pruned, lower, upper, color=color, alpha=0.18, linewidth=0)
 
 
-def _mark_clean_fraction(axes: Axes, corruption: float) -> None:
-    """1 − ξ: what is left of the training accuracy if no corrupted label is memorised."""
-    axes.axhline(1 - corruption, color="0.4", linewidth=0.8, linestyle=":")
+def clean_share(corruption: float) -> tuple[str, float]:
+    """What is left of the training accuracy if no corrupted label is memorised."""
+    return "1 − ξ", 1 - corruption
+
+
+def _mark(axes: Axes, name: str, level: float) -> None:
+    axes.axhline(level, color="0.4", linewidth=0.8, linestyle=":")
     # Beside the panel, where no curve runs.
     axes.annotate(
-        "1 − ξ",
-        (1, 1 - corruption),
+        name,
+        (1, level),
         xycoords=("axes fraction", "data"),
         xytext=(3, 0),
         textcoords="offset points",
