@@ -44,7 +44,7 @@ def draw_ablations(ablations: Ablations, title: str) -> Figure:
 def _draw_curve(axes: Axes, ablations: Ablations, name: str, xlabel: str) -> None:
     rows = ablations.series(name)
     axes.set(xlabel=xlabel, ylim=(-0.03, 1.03))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
     if not rows:
         _say(axes, ablations.missing[name])
         return
