@@ -14,7 +14,7 @@ from grokscope.result import RunResult
 from grokscope.tasks import is_prime
 
 _ROWS = {"test_accuracy": "test accuracy", "train_accuracy": "train accuracy", "mean_ipr": "mean IPR"}
-_LINES = (("-", -0.17), (":", 0.17))  # and how far beside its modulus a series is
+_LINES = {"left": ("-", -0.17), "right": (":", 0.17)}  # of a series, and how far beside the modulus it is
 
 
 def draw_moduli(results: Mapping[str, Mapping[str, Sequence[RunResult]]]) -> Figure:
@@ -32,7 +32,7 @@ def draw_moduli(results: Mapping[str, Mapping[str, Sequence[RunResult]]]) -> Fig
             grid[0, column].set_title(title)
             grid[-1, column].set_xlabel("modulus p, in even steps")
             for axes, quantity in zip(grid[:, column], _ROWS, strict=True):
-                for (line, aside), networks in zip(_LINES, series.values(), strict=True):
+                for (line, aside), networks in zip(_LINES.values(), series.values(), strict=True):
                     places = [moduli.index(network.spec.task.modulus) + aside for network in networks]
                     _draw_series(axes, places, networks, quantity, line)
                 axes.set_xticks(range(len(moduli)), list(map(str, moduli)))
@@ -54,7 +54,10 @@ def _draw_series(axes: Axes, places: Sequence[float], networks: Sequence[RunResu
 
 def _handles(series: Sequence[str], networks: Sequence[RunResult]) -> list[Artist]:
     """What marks and lines mean, as far as it occurs."""
-    lines = [Line2D([], [], color="0.5", ls=line, label=name) for name, (line, _) in zip(series, _LINES, strict=True)]
+    lines = [
+        Line2D([], [], color="0.5", ls=line, label=f"{side}: {name}")
+        for name, (side, (line, _)) in zip(series, _LINES.items(), strict=True)
+    ]
     found = {network.phase for network in networks}
     phases = {phase.label: ("o", phase.color) for phase in Phase if phase in found}
     kinds = {"prime": ("o", "white"), "composite": ("s", "white")}
