@@ -12,6 +12,7 @@ from grokscope.measure.audit.audit import Audit
 from grokscope.measure.audit.suspicion import softmax, softmax_temperature, suspicion
 from grokscope.models import initial_weights, make_network
 from grokscope.models.module import logits_in_parts, losses_per_example
+from grokscope.plots.audits import draw_audit
 from grokscope.result import analytic_result
 
 
@@ -75,6 +76,20 @@ def test_the_analytic_network_finds_every_wrong_label(corruption: float) -> None
         assert score.average_precision == pytest.approx(1)
         assert score.answers == (int(audit.wrong.sum()), 1, 1)
     assert audit.wrong[audit.most_suspicious()[: audit.wrong.sum()]].all()
+
+
+def test_a_picture_is_a_close_up_if_no_curve_is_below_it() -> None:
+    spec = RunSpec().updated({"task.modulus": 23, "model.width": 200})
+    dataset = make_dataset(spec.task)
+    for weights, close in (
+        (analytic_weights(23, 200), True),
+        (initial_weights(spec.model, spec.task.modulus), False),
+    ):
+        audit = audit_labels(spec, weights, dataset)
+        curves = draw_audit(audit, "title").axes[0]
+        shown = [np.asarray(line.get_ydata()) >= curves.get_ylim()[0] for line in curves.lines[:-1]]
+        assert (curves.get_xlim()[0] > 0.5) == close
+        assert close or all(map(np.all, shown))
 
 
 def test_labels_drawn_right_by_chance_are_not_wrong() -> None:

@@ -2,16 +2,22 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from tests.synthetic import fill
 
-from grokscope.experiments.beyond.fate import first_step, foretelling, rule_fit
+from grokscope.experiments.beyond import modulus, probability
+from grokscope.experiments.beyond.fate import DRAWN_STEPS, STEPS, first_step, foretelling, rule_fit
 from grokscope.experiments.beyond.noise import answers
 from grokscope.experiments.beyond.probability import CORRUPTION, chance_to_generalise, transition_width
-from grokscope.experiments.beyond.prunable import prunable
-from grokscope.experiments.evidence import Needs
+from grokscope.experiments.beyond.prunable import Prunable, prunable
+from grokscope.experiments.beyond.prunable_picture import draw_prunable
+from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.scale import QUICK, TINY, scales_of
+from grokscope.phases import Phase
 from grokscope.result import analytic_result
 from grokscope.spec import RunSpec
 from grokscope.sweeps.diagram import Cell
@@ -115,3 +121,38 @@ def test_a_line_keeps_points_and_seeds_that_a_diagram_does_not() -> None:
 def test_networks_that_a_scale_makes_the_same_are_needed_once() -> None:
     needs = Needs(networks=tuple(RunSpec().updated({"training.steps": steps}) for steps in (100, 500, 2000)))
     assert [spec.training.steps for spec in needs.specs(TINY)] == [100, 150]
+
+
+def in_legend(figure: Figure) -> set[str]:
+    return {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def test_legends_list_the_phases_that_occur(tmp_path: Path) -> None:
+    store = fill(tmp_path, modulus.needs(TINY), TINY)
+    fill(tmp_path, probability.needs(TINY), TINY)
+    evidence, labels = Evidence(store, TINY), {phase.value: phase.label for phase in Phase}
+    moduli = modulus.draw(evidence)
+    lines = map(evidence.diagram, probability.needs(TINY).diagrams)
+    counted = {phase for line in lines for cell in line.all_cells() for phase, count in cell.counts.items() if count}
+    for drawing, found in ((moduli, set(moduli.data["phase"])), (probability.draw(evidence), counted)):
+        assert in_legend(drawing.figure) & set(labels.values()) == {labels[str(phase)] for phase in found}
+
+
+def test_what_can_be_pruned_is_drawn_at_true_places_and_kinds_are_not_joined() -> None:
+    corruptions, operations = (0.0, 0.1, 0.35), ("add", "x2+y2")
+    found: dict[str, dict[float, dict[object, Prunable]]] = {
+        "task.corruption": {0.0: dict.fromkeys(corruptions, Prunable(0.8, 0.7))},
+        "task.operation": {0.0: dict.fromkeys(operations, Prunable(0.8, 0.7))},
+    }
+    figure = draw_prunable(found)
+    numbers, kinds = (axes.lines[0] for axes in figure.axes)
+    assert (list(np.asarray(numbers.get_xdata())), numbers.get_linestyle()) == ([*corruptions], "-")
+    assert kinds.get_linestyle() == "None"
+    assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["add", "x² + y²"]
+    assert "does not generalise" not in in_legend(figure)
+    found["task.operation"][0.0]["x2+y2"] = Prunable(math.nan, 1.0)
+    assert "does not generalise" in in_legend(draw_prunable(found))
+
+
+def test_steps_that_claims_look_at_are_drawn() -> None:
+    assert {*STEPS} <= {*DRAWN_STEPS}

@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 from grokscope import Phase
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, INPUT_COLOR, LEGIBLE, OUTPUT_COLOR, contrast, paler, text_on
+from grokscope.plots.pruning import LOSSES, PRUNED_ACCURACIES
 
 Array = npt.NDArray[np.float64]
 
@@ -94,3 +95,8 @@ def test_ends_of_a_network_are_told_from_phases_and_from_each_other(sight: str) 
     output = as_seen(OUTPUT_COLOR, SIGHT[sight])
     others = [INPUT_COLOR, BAR_EDGE, *(phase.color for phase in Phase)]
     assert min(np.linalg.norm(output - as_seen(other, SIGHT[sight])) for other in others) >= 20
+
+
+def test_curves_of_pruned_networks_are_told_apart_without_colour() -> None:
+    for quantities in (PRUNED_ACCURACIES, LOSSES):
+        assert len({line for _, _, line in quantities.values()}) == len(quantities)

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.synthetic import fill
 
@@ -72,6 +73,14 @@ def test_the_halves_of_figure_3_share_its_claims_between_them() -> None:
     assert (*weight_decay.claims, *dropout.claims) == whole.claims
     for half in (weight_decay, dropout):
         assert all(claim.needs(TINY) == half.needs(TINY) for claim in half.claims)
+
+
+def test_the_losses_of_figure_18_end_at_the_level_that_it_marks(shared: Path) -> None:
+    needs = EXPERIMENTS["fig18"].needs(TINY)
+    figure = EXPERIMENTS["fig18"].drawing(Evidence(fill(shared, needs, TINY), TINY)).figure
+    for axes in figure.axes:
+        train, test, marked = (np.asarray(line.get_ydata())[-1] for line in axes.lines)
+        assert (train, test) == (pytest.approx(marked), pytest.approx(marked))
 
 
 def test_captions_have_all_fields_of_a_class_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,9 @@ from matplotlib.ticker import MaxNLocator
 from grokscope.measure import Ablations
 from grokscope.measure.ablation.ablation import KEY_IPR
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, INPUT_COLOR
+from grokscope.plots.palette import INPUT_COLOR
+from grokscope.plots.pruning import PRUNED_ACCURACIES
 
-_ACCURACIES = {
-    "test_accuracy": ACCURACIES["test_accuracy"],
-    "train_accuracy": ACCURACIES["train_accuracy"],
-    "clean_accuracy": ("clean train", CLEAN_COLOR, ":"),
-    "corrupted_accuracy": ACCURACIES["corrupted_accuracy"],
-    "recovered_accuracy": ACCURACIES["recovered_accuracy"],
-}
 _CURVES = {
     "own_wave": ("each vector its nearest wave", "neurons replaced, from the highest IPR"),
     "shared_wave": ("each neuron one shared frequency", "neurons replaced, from the highest IPR"),
@@ -50,14 +44,14 @@ def draw_ablations(ablations: Ablations, title: str) -> Figure:
 def _draw_curve(axes: Axes, ablations: Ablations, name: str, xlabel: str) -> None:
     rows = ablations.series(name)
     axes.set(xlabel=xlabel, ylim=(-0.03, 1.03))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
     if not rows:
         _say(axes, ablations.missing[name])
         return
-    for measure, (label, color, line) in _ACCURACIES.items():
+    for measure, (label, color, line) in PRUNED_ACCURACIES.items():
         values = np.array([getattr(row.behaviour, measure) for row in rows])
         if not np.isnan(values).all():
-            axes.plot([row.k for row in rows], values, line, color=color, label=label)
+            axes.plot([row.k for row in rows], values, linestyle=line, color=color, label=label)
 
 
 def _draw_distances(axes: Axes, ablations: Ablations) -> None:
@@ -79,14 +73,14 @@ def _draw_progress(axes: Axes, ablations: Ablations) -> None:
     if "progress" in ablations.missing:
         _say(axes, ablations.missing["progress"])
         return
-    bars = [measure for measure in _ACCURACIES if measure != "clean_accuracy"]
+    bars = [measure for measure in PRUNED_ACCURACIES if measure != "clean_accuracy"]
     width = 0.8 / len(bars)
     labels = []
     for place, (name, label) in enumerate(_PROGRESS.items()):
         (row,) = ablations.series(name)
         for i, measure in enumerate(bars):
             value = getattr(row.behaviour, measure)
-            axes.bar(place - 0.4 + (i + 0.5) * width, value, width * 0.92, color=_ACCURACIES[measure][1])
+            axes.bar(place - 0.4 + (i + 0.5) * width, value, width * 0.92, color=PRUNED_ACCURACIES[measure][1])
         labels.append(f"{label}\ntrain loss {row.behaviour.train_loss:.2g}\ntest loss {row.behaviour.test_loss:.2g}")
     axes.set_xticks(range(len(labels)), labels, fontsize=8.5)
     axes.set_ylim(0, 1.03)

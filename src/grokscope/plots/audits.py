@@ -23,6 +23,7 @@ _LINES = {  # score → colour, line; what lies upon each other is told apart by
 }
 _WRONG_COLOR, _RIGHT_COLOR = VERMILION, SKY
 _BINS = 60
+_CLOSE_UP = 0.8  # from where on precision and recall are shown, if no curve is below
 _MAPPED = ("margin", "pruned_margin")
 
 
@@ -40,20 +41,26 @@ def draw_audit(audit: Audit, title: str) -> Figure:
 
 
 def draw_precision_recall(axes: Axes, audit: Audit) -> None:
-    """One curve for each score, with its AUROC, and what guessing gives."""
+    """One curve for each score, with its AUROC, and what guessing gives; a close-up if all scores are good."""
+    lowest = _CLOSE_UP
     for name, score in audit.scores.items():
         if score.curve is None:
             continue
         color, line = _LINES[name]
-        label = name.replace("_", " ") + (f", AUROC {score.auroc:.4f}" if score.auroc is not None else "")
+        label = name.replace("_", " ") + (f", AUROC {score.auroc:.3f}" if score.auroc is not None else "")
         precision = np.concatenate([score.curve.precision[:1], score.curve.precision])  # from recall 0 on
         axes.plot(np.concatenate([[0.0], score.curve.recall]), precision, color=color, linestyle=line, label=label)
+        if score.curve.precision[score.curve.recall <= _CLOSE_UP].min(initial=1) < _CLOSE_UP:
+            lowest = 0.0
     axes.set(xlabel="recall: found, of the wrong labels", ylabel="precision: wrong, of those found")
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
+    margin = 0.02 * (1 - lowest)
+    axes.set(xlim=(lowest - margin, 1 + margin), ylim=(lowest - margin, 1 + 2 * margin))
+    axes.locator_params(nbins=5)
     if not audit.wrong.any():
         axes.annotate("no label is wrong:\nthere is nothing to find", (0.5, 0.5), ha="center", va="center")
         return
-    axes.axhline(float(audit.wrong.mean()), color="0.4", linewidth=0.8, linestyle=":", label="guessing")
+    guessing = float(audit.wrong.mean())
+    axes.axhline(guessing, color="0.4", linewidth=0.8, linestyle=":", label=f"guessing, precision {guessing:.2f}")
 
 
 def draw_score_histogram(axes: Axes, audit: Audit, name: str) -> None:
@@ -66,7 +73,7 @@ def draw_score_histogram(axes: Axes, audit: Audit, name: str) -> None:
     of_label = f"{name.replace('_', ' ')} of an example"
     if name.endswith("margin") and not name.startswith("cleanlab"):
         axes.axvline(0, color="0.2", linewidth=0.8, linestyle=":")
-        of_label += "; above 0 the answer is not the label"
+        of_label += "\n(above 0 the answer is not the label)"
     axes.set(xlabel=of_label, ylabel="examples")
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.ticklabel_format(axis="x", scilimits=(-2, 3))

@@ -35,6 +35,7 @@ def draw_logits(result: RunResult, table: LogitTable, shown: Int64Array, logits:
             axes = figure.add_subplot(grid[divmod(place, abreast)], sharey=first)
             first = first or axes
             _draw_example(axes, table, int(k), row)
+            axes.set_title(": ".join(_heading(table, int(k))), fontsize=9, fontweight="normal")
             if place % abreast == 0:
                 axes.set_ylabel("logit")
         _draw_margins(figure.add_subplot(grid[-1, :]), table)
@@ -57,9 +58,11 @@ def draw_logits_of_networks(
             for axes, k, own in zip(row, shown, logits, strict=True):
                 _draw_example(axes, table, int(k), own)
                 axes.set_xlabel("")
-            row[0].set_ylabel(f"{title}\nlogit")
-        for axes in grid[1:].flat:
-            axes.set_title("")  # the examples are the same as above
+            broken = title.replace(" (", "\n(")  # rows are low
+            row[0].set_ylabel(f"{broken}\nlogit")
+        table = next(iter(networks.values()))[0]
+        for axes, k in zip(grid[0], shown, strict=True):  # below are the same examples
+            axes.set_title("\n".join(_heading(table, int(k))), fontsize=10)
         for axes in grid[-1]:
             axes.set_xlabel("label")
         handles, labels = grid[0, 0].get_legend_handles_labels()
@@ -73,17 +76,16 @@ def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.
     axes.plot(truth, logits[truth], "o", color=TRUTH_COLOR, markersize=6, label="true label")
     # Smaller, so that a drawn label that is the true one hides nothing.
     axes.plot(label, logits[label], "o", color=LABEL_COLOR, markersize=4.5, label="label trained on")
-    axes.set_title(f"{_name(table, k)}: true {truth}, trained on {label}", fontsize=9, fontweight="normal")
     axes.set_xlabel("label")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
 
 
-def _name(table: LogitTable, k: int) -> str:
-    """Tokens as they are; of a vector, whose numbers say nothing, its place in the training set."""
-    if table.pairs.dtype.kind == "f":
-        return f"example {k}"
-    shown = ", ".join(map(str, table.pairs[k][:_SHOWN_POSITIONS]))
-    return f"({shown}{', …' if len(table.pairs[k]) > _SHOWN_POSITIONS else ''})"
+def _heading(table: LogitTable, k: int) -> tuple[str, str]:
+    """An example and its labels: its tokens, or of a vector, whose numbers say nothing, its place."""
+    tokens = table.pairs[k]
+    shown = ", ".join(map(str, tokens[:_SHOWN_POSITIONS]))
+    name = str(k) if tokens.dtype.kind == "f" else f"({shown}{', …' if len(tokens) > _SHOWN_POSITIONS else ''})"
+    return f"example {name}", f"true {table.truth[k]}, trained on {table.label[k]}"
 
 
 def _draw_margins(axes: Axes, table: LogitTable) -> None:

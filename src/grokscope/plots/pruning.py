@@ -12,15 +12,17 @@ from grokscope.measure import ORDERS, Pruning, PruningCurve
 from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, TEST, TRAIN, Style
 
+Dash = str | tuple[float, tuple[float, ...]]
+
 _MOST_ABREAST = 3
-PRUNED_ACCURACIES = {
+PRUNED_ACCURACIES: dict[str, tuple[str, str, Dash]] = {  # label, colour, line: each has a dash of its own
     "train_accuracy": ACCURACIES["train_accuracy"],
-    "test_accuracy": ACCURACIES["test_accuracy"],
-    "clean_accuracy": ("clean training", CLEAN_COLOR, "--"),
+    "test_accuracy": (*TEST[:2], (0, (8, 1.3))),
+    "clean_accuracy": ("clean training", CLEAN_COLOR, (0, (1, 1))),
     "corrupted_accuracy": ACCURACIES["corrupted_accuracy"],
     "recovered_accuracy": ACCURACIES["recovered_accuracy"],
 }
-LOSSES = {"train_loss": TRAIN, "test_loss": TEST}
+LOSSES: dict[str, Style] = {"train_loss": TRAIN, "test_loss": (*TEST[:2], "--")}
 
 
 def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
@@ -30,11 +32,12 @@ def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
     with style.context(STYLE):
         figure = Figure(figsize=(0.8 + 3.5 * columns, 0.9 + 3 * rows))
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        clean = clean_share(corruption)
         for axes, (name, curve) in zip(panels.flat, pruning.orders.items(), strict=False):
             if name == "random":
                 _draw_band(axes, pruning.random_low, pruning.random_high)
             _draw_curve(axes, curve)
-            _mark_clean_fraction(axes, corruption)
+            _mark(axes, *clean)
             axes.set_title(ORDERS[name][0].upper() + ORDERS[name][1:])
         for unused in panels.flat[len(pruning.orders) :]:
             unused.remove()
@@ -48,14 +51,15 @@ def draw_pruning(pruning: Pruning, corruption: float, title: str) -> Figure:
 
 def draw_prunings(
     networks: Mapping[str, Mapping[str, PruningCurve]],
-    corruption: float,
+    marked: tuple[str, float],
     *,
     losses: bool = False,
     until: Mapping[str, float] | None = None,
 ) -> Figure:
     """One row for each network, one column for each order: networks are title → order → curve.
 
-    `until` says at which fraction of pruned neurons the axis of an order ends; at all of them if it does not.
+    A level that curves are compared with is marked. `until` says at which fraction of pruned neurons the axis of an
+    order ends; at all of them if it does not.
     """
     orders = list(dict.fromkeys(name for curves in networks.values() for name in curves))
     with style.context(STYLE):
@@ -65,8 +69,7 @@ def draw_prunings(
             for axes, name in zip(row, orders, strict=True):
                 _draw_curve(axes, curves[name], LOSSES if losses else PRUNED_ACCURACIES)
                 axes.set(xlim=(0, (until or {}).get(name, 1)), xlabel="")
-                if not losses:
-                    _mark_clean_fraction(axes, corruption)
+                _mark(axes, *marked)
             row[0].set_ylabel(f"{title}\n{'loss' if losses else 'accuracy'}")
         for axes, name in zip(grid[0], orders, strict=True):
             axes.set_title(ORDERS[name][0].upper() + ORDERS[name][1:])
@@ -77,11 +80,13 @@ def draw_prunings(
     return figure
 
 
-def _draw_curve(axes: Axes, curve: PruningCurve, quantities: Mapping[str, Style] = PRUNED_ACCURACIES) -> None:
+def _draw_curve(
+    axes: Axes, curve: PruningCurve, quantities: Mapping[str, tuple[str, str, Dash]] = PRUNED_ACCURACIES
+) -> None:
     for quantity, (label, color, line) in quantities.items():
         values = getattr(curve, quantity)
         if not np.isnan(values).any():
-            axes.plot(curve.fraction_pruned, values, line, color=color, label=label)
+            axes.plot(curve.fraction_pruned, values, linestyle=line, color=color, label=label)
     axes.set(xlabel="fraction of neurons pruned", xlim=(0, 1))
     if quantities is PRUNED_ACCURACIES:
         axes.set_ylim(-0.03, 1.03)
@@ -94,13 +99,17 @@ def _draw_band(axes: Axes, low: PruningCurve, high: PruningCurve) -> None:
             axes.fill_between(low.fraction_pruned, lower, upper, color=color, alpha=0.18, linewidth=0)
 
 
-def _mark_clean_fraction(axes: Axes, corruption: float) -> None:
-    """1 − ξ: what is left of the training accuracy if no corrupted label is memorised."""
-    axes.axhline(1 - corruption, color="0.4", linewidth=0.8, linestyle=":")
+def clean_share(corruption: float) -> tuple[str, float]:
+    """What is left of the training accuracy if no corrupted label is memorised."""
+    return "1 − ξ", 1 - corruption
+
+
+def _mark(axes: Axes, name: str, level: float) -> None:
+    axes.axhline(level, color="0.4", linewidth=0.8, linestyle=":")
     # Beside the panel, where no curve runs.
     axes.annotate(
-        "1 − ξ",
-        (1, 1 - corruption),
+        name,
+        (1, level),
         xycoords=("axes fraction", "data"),
         xytext=(3, 0),
         textcoords="offset points",

@@ -7,6 +7,8 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from grokscope.plots.palette import BLUE
 
+_MOST_TICKS = 6  # whose labels fit side by side
+
 
 def draw_against_width(
     axes: Axes,
@@ -28,6 +30,7 @@ def draw_against_width(
     axes.fill_between(places, means - errors, means + errors, color=color, alpha=0.25, linewidth=0)
     axes.plot(places, means, "o-", color=color, markersize=4, label=name or None)
     axes.set(xscale="log", xlabel="width N", ylabel=label)
-    axes.xaxis.set_major_locator(FixedLocator(places.tolist()))
+    shown = places if len(places) <= _MOST_TICKS else places[::-2]  # with the widest
+    axes.xaxis.set_major_locator(FixedLocator(shown.tolist()))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(ScalarFormatter())

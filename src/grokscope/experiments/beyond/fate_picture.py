@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
-from grokscope.plots.palette import BLUE, GREEN, ORANGE, PINK, SKY, VERMILION
+from grokscope.plots.palette import BLACK, BLUE, LABEL_COLOR, ORANGE, TRUTH_COLOR, VERMILION
 
-_FEATURE_COLORS = (BLUE, SKY, VERMILION, PINK, GREEN, ORANGE)
-_FEATURE_MARKERS = ("o", "s", "^", "D", "v", "P")
-_KINDS = {True: ("will generalise", BLUE), False: ("will memorise", ORANGE)}
+_FEATURES = ((BLUE, "o"), (ORANGE, "s"), (VERMILION, "^"), (BLACK, "D"))
+_KINDS = {True: ("will generalise", TRUTH_COLOR, "-"), False: ("will memorise", LABEL_COLOR, "--")}
 _BAND = (10, 90)  # percentiles
 
 
@@ -44,12 +43,14 @@ def draw_fate(
 
 def _draw_aurocs(axes: Axes, aurocs: Sequence[Mapping[str, Mapping[int, float]]]) -> None:
     """The mean over seeds, and a bar from the least to the most."""
-    for name, color, marker in zip(aurocs[0], _FEATURE_COLORS, _FEATURE_MARKERS, strict=False):
+    for name, (color, marker) in zip(aurocs[0], _FEATURES, strict=True):
         steps = list(aurocs[0][name])
         values = np.array([list(of_seed[name].values()) for of_seed in aurocs])  # [seeds, steps]
         mean = values.mean(axis=0)
         span = np.abs([mean - values.min(axis=0), values.max(axis=0) - mean])
-        axes.errorbar(steps, mean, yerr=span, color=color, marker=marker, markersize=4, capsize=2, label=name)
+        axes.errorbar(
+            steps, mean, yerr=span, color=color, elinewidth=0.8, marker=marker, markersize=4, markevery=3, label=name
+        )
     axes.axhline(0.5, color="0.4", linewidth=0.8, linestyle=":")
     axes.set(ylabel="AUROC for neurons that will generalise", ylim=(0.3, 1.03))
     axes.legend(loc="lower right")
@@ -60,10 +61,10 @@ def _draw_kinds(
 ) -> None:
     steps = list(by_step)
     values = np.stack(list(by_step.values()))  # [steps, N]
-    for kind, (label, color) in _KINDS.items():
+    for kind, (label, color, line) in _KINDS.items():
         own = values[:, generalising == kind]
         if own.shape[1]:
             low, high = np.percentile(own, _BAND, axis=1)
             axes.fill_between(steps, low, high, color=color, alpha=0.25, linewidth=0)
-            axes.plot(steps, np.median(own, axis=1), color=color, label=f"{label}: {own.shape[1]}")
+            axes.plot(steps, np.median(own, axis=1), line, color=color, label=f"{label}: {own.shape[1]}")
     axes.set_ylim(bottom=0)

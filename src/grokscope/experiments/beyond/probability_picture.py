@@ -35,11 +35,16 @@ def draw_phase_probabilities(lines: Sequence[PhaseDiagram]) -> Figure:
             below.set_xlabel(axis_label(line.columns))
         grid[0, 0].set_ylabel("share of the seeds")
         grid[1, 0].set_ylabel("probability")
-        handles = [Patch(facecolor=phase.color, edgecolor="0.3", label=phase.label) for phase in Phase]
-        if any(_inferred(cell) for _, _, cells in rows for cell in cells):
+        every = [cell for _, _, cells in rows for cell in cells]
+        handles = [Patch(facecolor=phase.color, edgecolor="0.3", label=phase.label) for phase in _occurring(every)]
+        if any(map(_inferred, every)):
             handles.append(Patch(facecolor="white", hatch="////", label="some seeds inferred, not run", **_HATCHED))
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
+
+
+def _occurring(cells: Sequence[Cell]) -> list[Phase]:
+    return [phase for phase in Phase if any(cell.counts.get(phase.value) for cell in cells)]
 
 
 def _fixed(line: PhaseDiagram) -> dict[str, object]:
@@ -68,7 +73,7 @@ def _inferred(cell: Cell) -> bool:
 
 
 def _draw_intervals(axes: Axes, places: FloatArray, cells: Sequence[Cell]) -> None:
-    shown = [phase for phase in Phase if any(cell.counts.get(phase.value) for cell in cells)]
+    shown = _occurring(cells)
     width = float(np.diff(places).min()) if len(places) > 1 else 1.0
     for number, phase in enumerate(shown):
         middle, low, high = np.array([cell.interval(phase.value) for cell in cells]).T

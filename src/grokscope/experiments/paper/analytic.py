@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib import style
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim, Remarks
@@ -27,6 +28,7 @@ from grokscope.measure import logits_of
 from grokscope.measure.spectra.spectrum import inverse_participation_ratio
 from grokscope.models import Weights, analytic_weights, initial_weights, make_network
 from grokscope.plots import STYLE
+from grokscope.plots.finishing import add_subtitle
 from grokscope.plots.widths import draw_against_width
 from grokscope.spec import ModelSpec, RunSpec
 from grokscope.tasks import make_dataset
@@ -54,13 +56,16 @@ def draw(evidence: Evidence) -> Drawing:
     with style.context(STYLE):
         figure = Figure(figsize=(9.4, 3.9))
         error, accuracy = figure.subplots(1, 2)
+        name = "measured, mean ± standard error"
+        draw_against_width(error, places, np.array(data["rms_error"]), "root mean square of logit − δ", name=name)
         error.plot(widths, _AMPLITUDE / np.sqrt(widths), "--", color="0.4", linewidth=1.2, label="2/√N")
-        draw_against_width(error, places, np.array(data["rms_error"]), "root mean square of logit − δ")
         error.set_yscale("log")
+        error.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        error.yaxis.set_major_formatter("{x:g}")
+        error.yaxis.set_minor_locator(NullLocator())
         error.legend()
         draw_against_width(accuracy, places, np.array(data["accuracy"]), "accuracy on all pairs")
-        for axes in (error, accuracy):
-            axes.tick_params(axis="x", rotation=45)
+        add_subtitle(figure, f"p = {modulus}, {_SEEDS} draws of the phases, no training")
     return Drawing(figure, data)
 
 

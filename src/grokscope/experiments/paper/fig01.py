@@ -50,6 +50,11 @@ def _titles(results: Sequence[RunResult]) -> list[str]:
     return [f"weight decay {result.spec.optimizer.weight_decay:g}" for result in results]
 
 
+def name_of(result: RunResult) -> str:
+    """The phase of a network, which is what figures compare, and the weight decay that made it."""
+    return f"{result.outcome} (weight decay {result.spec.optimizer.weight_decay:g})"
+
+
 COEXISTENCE, PARTIAL, FULL = specs()
 NARROW = COEXISTENCE.updated({"model.width": 50})  # as many neurons as dropout 0.9 leaves
 # What happens early is over within tens of steps: the beginnings of the last two, measured often.

@@ -24,7 +24,7 @@ from grokscope.experiments.quantities.trends import largest_rise
 from grokscope.experiments.scale import Scale
 from grokscope.measure import PruningCurve
 from grokscope.phases import Phase
-from grokscope.plots.pruning import PRUNED_ACCURACIES, draw_prunings
+from grokscope.plots.pruning import PRUNED_ACCURACIES, clean_share, draw_prunings
 from grokscope.result import RunResult
 
 _PRUNED = by_ipr(fig01.COEXISTENCE)
@@ -40,8 +40,8 @@ def needs(scale: Scale) -> Needs:
 def draw(evidence: Evidence) -> Drawing:
     """One panel for each order."""
     result, curves = evidence.network(fig01.COEXISTENCE), evidence.look(_PRUNED)
-    title = result.outcome
-    figure = draw_prunings({title: curves}, result.dataset().corruption, until=_UNTIL)
+    title = fig01.name_of(result)
+    figure = draw_prunings({title: curves}, clean_share(result.dataset().corruption), until=_UNTIL)
     return Drawing(figure, curve_table({title: (result.run_id, curves)}, tuple(PRUNED_ACCURACIES)))
 
 

@@ -12,7 +12,7 @@ from grokscope.plots.files import STYLE
 from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR
 from grokscope.result import RunResult
 
-_LINES = {**ACCURACIES, "clean_accuracy": ("clean", CLEAN_COLOR, "--")}
+_LINES = {**ACCURACIES, "clean_accuracy": ("clean", CLEAN_COLOR, ":")}
 
 
 def draw_digits(series: Mapping[str, Mapping[float, RunResult]]) -> Figure:

@@ -15,7 +15,7 @@ from grokscope.experiments.quantities.distributions import PERIODIC_IPR
 from grokscope.experiments.quantities.pruned import HIGHEST, LOWEST, by_ipr, curve_table, fraction_to_lose, place_at
 from grokscope.experiments.scale import Scale
 from grokscope.measure import PruningCurve
-from grokscope.plots.pruning import PRUNED_ACCURACIES, draw_prunings
+from grokscope.plots.pruning import PRUNED_ACCURACIES, clean_share, draw_prunings
 from grokscope.result import RunResult
 
 _RULE_KEPT = 0.95  # test accuracy at which a network still knows the rule
@@ -28,10 +28,10 @@ def needs(scale: Scale) -> Needs:
 
 def draw(evidence: Evidence) -> Drawing:
     """One row for each network, one column for each order."""
-    titles = {f"weight decay {spec.optimizer.weight_decay:g}": spec for spec in fig01.specs()}
+    titles = {fig01.name_of(evidence.network(spec)): spec for spec in fig01.specs()}
     curves = {title: evidence.look(by_ipr(spec)) for title, spec in titles.items()}
     named = {title: (evidence.network(spec).run_id, curves[title]) for title, spec in titles.items()}
-    figure = draw_prunings(curves, fig01.BASE.task.corruption)
+    figure = draw_prunings(curves, clean_share(fig01.BASE.task.corruption))
     return Drawing(figure, curve_table(named, tuple(PRUNED_ACCURACIES)))
 
 

@@ -27,10 +27,12 @@ def needs(scale: Scale) -> Needs:
 
 def draw(evidence: Evidence) -> Drawing:
     """One row for each network, one column for each order."""
-    titles = {f"weight decay {spec.optimizer.weight_decay:g}": spec for spec in fig01.specs()}
+    titles = {fig01.name_of(evidence.network(spec)): spec for spec in fig01.specs()}
     curves = {title: evidence.look(by_ipr(spec)) for title, spec in titles.items()}
     named = {title: (evidence.network(spec).run_id, curves[title]) for title, spec in titles.items()}
-    return Drawing(draw_prunings(curves, fig01.BASE.task.corruption, losses=True), curve_table(named, tuple(LOSSES)))
+    without_neurons = 1 / evidence.network(fig01.COEXISTENCE).spec.task.modulus  # the MSE of an answer of 0
+    figure = draw_prunings(curves, ("1/p", without_neurons), losses=True)
+    return Drawing(figure, curve_table(named, tuple(LOSSES)))
 
 
 Curves = dict[str, PruningCurve]

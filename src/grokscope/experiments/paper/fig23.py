@@ -23,7 +23,7 @@ def needs(scale: Scale) -> Needs:
 
 def draw(evidence: Evidence) -> Drawing:
     """A row for each network, and in it the same four examples."""
-    titles = {f"weight decay {spec.optimizer.weight_decay:g}": evidence.network(spec) for spec in fig01.specs()}
+    titles = {fig01.name_of(result): result for result in evidence.networks(fig01.specs())}
     measured = {title: measure_logits(result.module(), result.dataset()) for title, result in titles.items()}
     shown = _two_labels(next(iter(measured.values())))[:_SHOWN]  # the data are the same in all three
     networks = {

@@ -66,9 +66,15 @@ def draw(evidence: Evidence) -> Drawing:
 
 
 def setting_of(spec: RunSpec) -> str:
-    """The fields in which a network differs from the defaults, without their sections."""
-    parts = settings(spec).split(", ")
-    return ", ".join(part.partition(".")[2].replace("_", " ") for part in parts) if "." in parts[0] else parts[0]
+    """Weight decay and data fraction, and what else differs from the defaults.
+
+    >>> setting_of(NETWORKS[Phase.COEXISTENCE]), setting_of(NETWORKS[Phase.CONFUSION])
+    ('weight decay 0, α = 0.5', 'weight decay 0, α = 0.5, dropout = 0.9')
+    """
+    always = [f"weight decay {spec.optimizer.weight_decay:g}", f"α = {spec.task.data_fraction:g}"]
+    others = [part.partition(".")[2].replace("_", " ") for part in settings(spec).split(", ") if "." in part]
+    shown_already = ("weight decay", "data fraction")
+    return ", ".join([*always, *(part for part in others if not part.startswith(shown_already))])
 
 
 def _checks() -> tuple[Check, ...]:
