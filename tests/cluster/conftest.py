@@ -77,9 +77,9 @@ def short(tiny: RunSpec) -> list[RunSpec]:
 
 @pytest.fixture
 def longer() -> list[RunSpec]:
-    """Runs of half a second and more, which pauses divide."""
+    """Runs of half a second and more, on fast machines too, which pauses divide."""
     task, model = TaskSpec(modulus=29), ModelSpec(width=128)
     return [
-        RunSpec(task=task, model=model, training=TrainingSpec(steps=1000, measure_every=100, seed=seed))
+        RunSpec(task=task, model=model, training=TrainingSpec(steps=4000, measure_every=400, seed=seed))
         for seed in range(5)
     ]

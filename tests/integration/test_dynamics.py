@@ -198,7 +198,8 @@ def test_ablations_are_drawn_as_measured(tiny: RunSpec) -> None:
     assert len(figure.axes) == 6
     for axes, name in zip(figure.axes, ("own_wave", "shared_wave", "analytic_family", "frequencies"), strict=False):
         expected = [row.behaviour.test_accuracy for row in ablations.series(name)]
-        assert np.asarray(axes.get_lines()[0].get_ydata()).tolist() == expected
+        (line,) = (line for line in axes.get_lines() if line.get_label() == "test")
+        assert np.asarray(line.get_ydata()).tolist() == expected
 
 
 def test_the_page_says_what_there_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

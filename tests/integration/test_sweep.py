@@ -47,10 +47,13 @@ def short(tmp_path: Path) -> Path:
     return tmp_path
 
 
+LONG = 150_000  # steps
+
+
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """Six runs of some seconds."""
-    (tmp_path / "mine.toml").write_text(SWEEP.format(steps=60000) + "\n[derived]\n")
+    """Six runs of a second and more, on fast machines too."""
+    (tmp_path / "mine.toml").write_text(SWEEP.format(steps=LONG) + "\n[derived]\n")
     return tmp_path
 
 
@@ -270,7 +273,7 @@ def test_runs_can_be_selected(short: Path) -> None:
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[object, ...]]:
     """The long sweep, run to its end in peace."""
     directory = tmp_path_factory.mktemp("peace")
-    (directory / "mine.toml").write_text(SWEEP.format(steps=60000))
+    (directory / "mine.toml").write_text(SWEEP.format(steps=LONG))
     grokscope("sweep", "mine.toml", cwd=directory)
     return contents(directory / "grokscope-runs")
 
@@ -304,7 +307,7 @@ def test_ctrl_c_checkpoints_and_the_same_command_goes_on(
     specs = [spec for spec in Plan.from_file(long / "mine.toml").specs() if spec.run_id in under_way]
     checkpoints = [found for spec in specs if (found := Store(store).load_checkpoint(spec))]
     assert checkpoints
-    assert all(0 < checkpoint.state.step < 60000 for checkpoint in checkpoints)
+    assert all(0 < checkpoint.state.step < LONG for checkpoint in checkpoints)
     assert running(store) == set()
     grokscope("sweep", "mine.toml", cwd=long)
     assert contents(store) == uninterrupted
