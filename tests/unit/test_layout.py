@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope.plots.layout import figure_of_blocks, panels_abreast
+from grokscope.plots.layout import columns_for, figure_of_blocks
 
 
 @given(count=st.integers(1, 60), most=st.integers(1, 8))
 def test_rows_are_as_few_and_as_equal_as_they_can_be(count: int, most: int) -> None:
-    abreast = panels_abreast(count, most)
+    abreast = columns_for(count, most)
     rows = math.ceil(count / abreast)
     assert abreast <= most
     assert rows == math.ceil(count / most)

@@ -12,7 +12,7 @@ from grokscope.experiments.record import Entry, Remembered, read_record
 from grokscope.experiments.report_page import Compute, Shown, read_gallery, report
 from grokscope.experiments.sections import SECTIONS
 from grokscope.experiments.strips import strip
-from grokscope.experiments.summary import by_blindness, by_size, summary
+from grokscope.experiments.summary import by_blindness, by_size, size_of, summary
 from grokscope.spec import RunSpec
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +55,10 @@ def test_the_summary_says_how_much_is_behind_what_holds() -> None:
     assert summary(entries) == [
         "The paper's: 6 claims (holds: 4, fails: 1, not run: 1).",
         "Behind the 4 that hold: 1 at the paper's size with 3 or more seeds, 1 at the paper's size with 1 seed, "
-        "1 the same on a coarser grid, 1 at a reduced scale; not blind: 1.",
+        "1 at the paper's size on a coarser grid, 1 at a reduced scale; not blind: 1.",
     ]
     assert by_size(entries)[1:] == [["holds", "", "1", "1", "1", "1"], ["fails", "", "", "1", "", ""]]
+    assert size_of(replace(entries[0], claim=CLAIMS["descent-settles-with-the-rule"])) == "at a reduced scale"
     assert by_blindness(entries)[1] == ["holds", "3", "1"]
     assert summary([]) == []
 
@@ -84,10 +85,10 @@ def test_a_strip_of_what_is_remembered_shows_the_deviation() -> None:
 def test_seeds_with_nothing_to_measure_do_not_hide_the_others() -> None:
     check = Check("share", lambda: 0.0, low=0.4)
     some = CheckResult(check, (0.5, float("nan"), 0.25))
-    assert some.text == "share: in 2 of 3 seeds: 0.5, 0.25 (≥ 0.4: inconclusive)"
+    assert some.text == "share 0.5, 0.25 in 2 of 3 seeds (≥ 0.4: inconclusive)"
     assert (strip(some).count("●"), strip(some).count("○")) == (1, 1)
     none = CheckResult(check, (float("nan"),))
-    assert none.text == "share: there was nothing to measure (≥ 0.4: inconclusive)"
+    assert none.text == "share had nothing to measure (≥ 0.4: inconclusive)"
 
 
 def test_a_figure_on_a_coarser_grid_is_of_the_papers_size_and_says_so() -> None:

@@ -21,7 +21,8 @@ class Reason(StrEnum):
     SEEDS = "seeds"
     BOUND = "our bound"
     SETTING = "our setting"
-    DIFFERENT = "differs from the paper"
+    UNEXPLAINED = "unexplained"
+    EXPECTATION = "our expectation was wrong"
 
 
 @dataclass(frozen=True)

@@ -185,12 +185,11 @@ class CheckResult:
         >>> CheckResult(Check("test accuracy", lambda _: 0.0, low=0.9), (0.7,)).text
         'test accuracy 0.7 (≥ 0.9: fails)'
         """
-        known = [value for value in self.values if not math.isnan(value)]
+        known = [f"{value:.3g}" for value in self.values if not math.isnan(value)]
         if len(known) == len(self.values):
             return measured_text(self.check, self.mean, self.spread, self.verdict)
-        count = f"in {len(known)} of {len(self.values)} seeds" if len(self.values) > 1 else ""
-        numbers = ", ".join(f"{value:.3g}" for value in known) or "there was nothing to measure"
-        return f"{self.check.what}: {f'{count}: ' if known else ''}{numbers} ({self.check.bounds}: {self.verdict})"
+        found = f"{', '.join(known)} in {len(known)} of {len(self.values)} seeds" if known else "had nothing to measure"
+        return f"{self.check.what} {found} ({self.check.bounds}: {self.verdict})"
 
 
 def measured_text(check: Check, mean: float, spread: float, verdict: Verdict) -> str:

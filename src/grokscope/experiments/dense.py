@@ -3,6 +3,7 @@
 from grokscope.spec import RunSpec
 
 SEEDS = 3
+BANDS = "Accuracies are medians over seeds, in a band from the lowest to the highest."  # for captions
 
 
 def densely(spec: RunSpec) -> RunSpec:

@@ -172,10 +172,10 @@ def _run_cells(shown: Iterable[Shown]) -> str:
     sweeps = {sweep for each in shown for sweep in each.sweeps}
     found = [re.search(r" in (\d+) cells, of which (\d+) are inferred", sweep) for sweep in sweeps]
     cells, inferred = (sum(int(each[place]) for each in found if each) for place in (1, 2))
+    if not cells:
+        return ""
     run = cells - inferred
-    return f"Of {cells} cells in their diagrams {run} were run ({run / cells:.0%}), and the others inferred.".replace(
-        "%)", " %)"
-    )
+    return f"Of {cells} cells in their diagrams {run} were run ({100 * run / cells:.0f} %), and the others inferred."
 
 
 def _share(figures: Sequence[str], entries: Sequence[Entry]) -> str:
@@ -199,7 +199,7 @@ def _matrix(parts: Sequence[tuple[str, Sequence[Entry]]], entries: Sequence[Entr
         *_table(by_part(parts)),
         "",
         "The same in two columns, hold or do not, with how many of them were stated blind, how many were measured "
-        "with 3 or more seeds, and how many at a reduced scale or on a coarser grid:",
+        "with 3 or more seeds at the paper's size, and how many at a reduced scale or on a coarser grid:",
         "",
         *_table(by_part_in_detail(parts)),
         "",
@@ -287,16 +287,16 @@ def _claim(entry: Entry, said: dict[str, str]) -> list[str]:
 
 
 def _once(words: str, claim_id: str, said: dict[str, str]) -> str:
-    """An explanation, or where it stands already.
+    """An explanation; of a cause that stands already, where it stands.
 
     >>> said: dict[str, str] = {}
     >>> [_once("Cause: seeds. One of three differs.", name, said) for name in ("first", "second")]
     ['Cause: seeds. One of three differs.', 'Cause: as for first.']
+    >>> [_once("A note.", name, said) for name in ("first", "second")]
+    ['A note.', 'A note.']
     """
     first = said.setdefault(words, claim_id)
-    if first == claim_id:
-        return words
-    return f"{'Cause: as' if words.startswith('Cause: ') else 'As'} for {first}."
+    return words if first == claim_id or not words.startswith("Cause: ") else f"Cause: as for {first}."
 
 
 def _flags(entry: Entry) -> str:

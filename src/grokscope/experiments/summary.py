@@ -65,7 +65,7 @@ def reasons(entries: Sequence[Entry]) -> str:
 
 
 UNTRAINED, SEVERAL = "without training", "at the paper's size with 3 or more seeds"
-ONE, COARSE = "at the paper's size with 1 seed", "the same on a coarser grid"
+ONE, COARSE = "at the paper's size with 1 seed", "at the paper's size on a coarser grid"
 REDUCED = "at a reduced scale"
 _SIZES = (UNTRAINED, SEVERAL, ONE, COARSE, REDUCED)
 
@@ -75,7 +75,8 @@ def size_of(entry: Entry) -> str:
     needs = entry.claim.needs(PAPER)
     if not needs.networks and not needs.diagrams:
         return UNTRAINED
-    if entry.scale != PAPER.name or any(_is_small(spec) for spec in needs.networks):
+    small = is_the_papers(entry.claim) and any(map(_is_small, needs.networks))
+    if entry.scale != PAPER.name or small:
         return REDUCED
     if entry.grid:
         return COARSE
@@ -84,8 +85,7 @@ def size_of(entry: Entry) -> str:
 
 def _is_small(spec: RunSpec) -> bool:
     """Whether a network has a smaller modulus than the paper's at every scale, as those of gradient descent have."""
-    modulus = "task.modulus"
-    return spec.has(modulus) and int(str(spec.value_of(modulus))) < PAPER_MODULUS
+    return spec.has("task.modulus") and spec.task.modulus < PAPER_MODULUS
 
 
 def by_size(entries: Sequence[Entry]) -> Table:
@@ -118,7 +118,7 @@ def by_part(parts: Sequence[tuple[str, Sequence[Entry]]]) -> Table:
 
 def by_part_in_detail(parts: Sequence[tuple[str, Sequence[Entry]]]) -> Table:
     """A row for each part: how many hold and how many do not, and what is behind both."""
-    behind = "blind", "3 seeds", "smaller"
+    behind = "blind", "3 seeds, full size", "smaller"
     rows = []
     for title, entries in parts:
         measured = [entry for entry in in_force(entries) if entry.results]

@@ -4,11 +4,11 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import Ablations
 from grokscope.measure.ablation.ablation import KEY_IPR
 from grokscope.plots.files import STYLE
+from grokscope.plots.layout import round_ticks
 from grokscope.plots.palette import INPUT_COLOR
 from grokscope.plots.pruning import PRUNED_ACCURACIES
 
@@ -44,7 +44,7 @@ def draw_ablations(ablations: Ablations, title: str) -> Figure:
 def _draw_curve(axes: Axes, ablations: Ablations, name: str, xlabel: str) -> None:
     rows = ablations.series(name)
     axes.set(xlabel=xlabel, ylim=(-0.03, 1.03))
-    axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
+    axes.xaxis.set_major_locator(round_ticks())
     if not rows:
         _say(axes, ablations.missing[name])
         return

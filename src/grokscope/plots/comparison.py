@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from grokscope.plots.files import STYLE
 from grokscope.plots.finishing import panel_letter
-from grokscope.plots.layout import figure_of_blocks, panels_abreast
+from grokscope.plots.layout import columns_for, figure_of_blocks
 from grokscope.plots.phase_diagram import (
     MOST_ABREAST,
     axis_label,
@@ -19,7 +19,7 @@ from grokscope.plots.phase_diagram import (
     phase_handles,
     set_title,
 )
-from grokscope.plots.runs import called, draw_ipr_histogram, shared_ipr_limit
+from grokscope.plots.runs import draw_ipr_histogram, names_of_neurons, shared_ipr_limit
 from grokscope.result import RunResult
 from grokscope.sweeps.diagram import PhaseDiagram
 
@@ -41,7 +41,7 @@ def draw_phase_diagrams(
         figure, blocks = figure_of_blocks(counts, MOST_ABREAST, panel=(2.9, 3.1), margin=(1.3, 1.1))
         letters = map(panel_letter, count())
         for place, (block, diagram, results) in enumerate(zip(blocks, diagrams, networks, strict=True)):
-            abreast = panels_abreast(len(block), MOST_ABREAST)
+            abreast = columns_for(len(block), MOST_ABREAST)
             for at, (axes, panel) in enumerate(zip(block, diagram.panels, strict=False)):
                 draw_phases(axes, panel, diagram)
                 label_ticks(axes, diagram)
@@ -53,6 +53,6 @@ def draw_phase_diagrams(
             limit = shared_ipr_limit(result for _, result in results)
             for axes, (title, result) in zip(block[len(diagram.panels) :], results, strict=True):
                 draw_ipr_histogram(axes, result, outline, limit=limit)
-                axes.set(title=f"{next(letters)}{title}", ylabel=called(result)[1])
+                axes.set(title=f"{next(letters)}{title}", ylabel=names_of_neurons(result)[1])
         figure.legend(handles=phase_handles(*diagrams), loc="outside lower center", ncols=4)
     return figure

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from grokscope.measure import Ledger, Row, TrainingEvents
 from grokscope.measure.ledger import NEVER
 from grokscope.plots.files import STYLE
-from grokscope.plots.layout import panels_abreast
+from grokscope.plots.layout import columns_for
 from grokscope.plots.palette import BLACK, GREEN, INPUT_COLOR, PINK, SKY, VERMILION, VIOLET
 from grokscope.plots.pruning import LOSSES
 from grokscope.plots.runs import draw_accuracies, draw_columns, shared_handles
@@ -65,7 +65,7 @@ def draw_dynamics(result: RunResult, events: TrainingEvents, title: str) -> Figu
         marks = (line for line in accuracies.get_lines() if line.get_gid() == "event")
         handles |= dict(zip(happened, marks, strict=True))
         if handles:  # in the panels there is no room for so many
-            entries = panels_abreast(len(handles), _LEGEND_ABREAST)
+            entries = columns_for(len(handles), _LEGEND_ABREAST)
             figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
         figure.suptitle(f"{title}\n{result.outcome}", fontsize=11, fontweight="bold")
     return figure

@@ -7,12 +7,12 @@ import numpy.typing as npt
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from grokscope.arrays import Int64Array
 from grokscope.measure import LogitTable
 from grokscope.measure.logits import PARTS
 from grokscope.plots.files import STYLE
+from grokscope.plots.layout import round_ticks
 from grokscope.plots.palette import ACCURACIES, CLEAN_COLOR, LABEL_COLOR, TEST, TRUTH_COLOR
 from grokscope.plots.runs import settings_line
 from grokscope.result import RunResult
@@ -77,7 +77,7 @@ def _draw_example(axes: Axes, table: LogitTable, k: int, logits: npt.NDArray[np.
     # Smaller, so that a drawn label that is the true one hides nothing.
     axes.plot(label, logits[label], "o", color=LABEL_COLOR, markersize=4.5, label="label trained on")
     axes.set_xlabel("label")
-    axes.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10], integer=True))
+    axes.xaxis.set_major_locator(round_ticks())
 
 
 def _heading(table: LogitTable, k: int) -> tuple[str, str]:

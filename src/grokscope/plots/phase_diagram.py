@@ -21,7 +21,7 @@ from grokscope.errors import GrokscopeError
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
 from grokscope.plots.finishing import add_subtitle, letter_panels
-from grokscope.plots.layout import panels_abreast
+from grokscope.plots.layout import columns_for
 from grokscope.plots.palette import BLACK, RGB, contrast, paler, text_on
 from grokscope.sweeps.axes import Axis
 from grokscope.sweeps.diagram import DIVERGED, Cell, Panel, PhaseDiagram
@@ -58,7 +58,7 @@ def draw_phase_diagram(
         maps or {}
     )
     kinds = (*shown, "phase")
-    abreast = panels_abreast(len(diagram.panels), MOST_ABREAST)
+    abreast = columns_for(len(diagram.panels), MOST_ABREAST)
     rows = math.ceil(len(diagram.panels) / abreast) * len(kinds)
     with style.context(STYLE):
         figure = Figure(figsize=(1.6 + 2.9 * abreast, 1.1 + (3.1 if shown else 2.9) * rows))

@@ -21,7 +21,7 @@ from grokscope.extension import short_name
 from grokscope.measure import COLUMNS, Row, neuron_spectra, phases_along
 from grokscope.phases import Phase
 from grokscope.plots.files import STYLE
-from grokscope.plots.layout import figure_of_blocks, panels_abreast
+from grokscope.plots.layout import columns_for, figure_of_blocks
 from grokscope.plots.palette import ACCURACIES, BAR_EDGE, BLUE, INPUT_COLOR, OUTPUT_COLOR
 from grokscope.plots.saying import say_instead
 from grokscope.result import RunResult
@@ -120,7 +120,7 @@ def _draw_columns(
 
     Runs for which a page has no room side by side stand in further blocks of these rows.
     """
-    abreast = panels_abreast(len(results), _MOST_ABREAST)
+    abreast = columns_for(len(results), _MOST_ABREAST)
     parts = [slice(start, start + abreast) for start in range(0, len(results), abreast)]
     with style.context(STYLE):
         figure = Figure(figsize=(1.2 + 3.9 * abreast, 3.25 * len(panels) * len(parts)))
@@ -141,7 +141,7 @@ def _draw_columns(
             outcome = outcome_of_seeds([each.outcome for each in (result, *others[result.run_id])])
             axes.set_title(f"{_wrapped(title)}\n{outcome}")
         if handles := shared_handles(top):  # a run that was never measured has none
-            entries = panels_abreast(len(handles), _LEGEND_ABREAST * abreast)
+            entries = columns_for(len(handles), _LEGEND_ABREAST * abreast)
             figure.legend(handles.values(), handles, loc="outside lower center", ncols=entries)
     return figure
 
@@ -219,7 +219,7 @@ def draw_ipr_histogram(
     An outline shows those at the output too, if the network is not the two-layer one, or the same before training.
     The dead have no IPR and are counted in words.
     """
-    what, _ = called(result)
+    what, _ = names_of_neurons(result)
     axes.set(xlabel=f"IPR of a {what.removesuffix('s')}", xlim=(0, 1))
     if result.neurons is None:
         say_instead(axes, "no network to measure" if result.status == "diverged" else _why_no_ipr(result))
@@ -249,7 +249,7 @@ def draw_ipr_histogram(
         axes.annotate(note, (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
 
 
-def called(result: RunResult) -> tuple[str, str]:
+def names_of_neurons(result: RunResult) -> tuple[str, str]:
     """What a network's neurons are called, briefly and in full, as far as that is known without weights or code."""
     if result.weights is not None and not result.spec.unresolved:
         own = result.spec.model.input_neurons(result.weights)
@@ -260,7 +260,7 @@ def called(result: RunResult) -> tuple[str, str]:
 
 def _neurons_of(results: Iterable[RunResult]) -> str:
     """What those of several networks are called, if it is the same."""
-    names = {called(result)[1] for result in results}
+    names = {names_of_neurons(result)[1] for result in results}
     return names.pop() if len(names) == 1 else "neurons"
 
 

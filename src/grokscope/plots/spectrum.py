@@ -8,13 +8,13 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
-from matplotlib.ticker import MaxNLocator
 
 from grokscope.measure import NeuronWaves, neuron_spectra, neuron_waves, output_waves, why_no_relation
 from grokscope.measure.spectra.array_names import where_vectors_lie
 from grokscope.measure.spectra.waves import HIGH_IPR, LOW_IPR, phase_relation
 from grokscope.models import Weights
 from grokscope.plots.files import STYLE
+from grokscope.plots.layout import round_ticks
 from grokscope.plots.palette import BAR_EDGE, BLUE, INPUT_COLOR, ORANGE, OUTPUT_COLOR, VERMILION
 from grokscope.plots.runs import count_neurons, settings_line
 from grokscope.result import RunResult
@@ -50,10 +50,6 @@ def draw_spectrum(result: RunResult, neurons: Sequence[int] | None = None) -> Fi
     return figure
 
 
-def _round_steps() -> MaxNLocator:
-    return MaxNLocator(7, steps=[1, 2, 5, 10], integer=True)
-
-
 def _draw_power(axes: Axes, waves: NeuronWaves) -> None:
     """A row for each live neuron, by its strongest wave and then from the most to the least periodic."""
     axes.set_title("Fourier power of the neurons")
@@ -66,7 +62,7 @@ def _draw_power(axes: Axes, waves: NeuronWaves) -> None:
         return
     image = axes.imshow(waves.power[order], aspect="auto", cmap="magma_r", vmin=0, interpolation="nearest")
     axes.figure.colorbar(image, ax=axes, label="share of the neuron's power", pad=0.02)
-    axes.xaxis.set_major_locator(_round_steps())
+    axes.xaxis.set_major_locator(round_ticks())
 
 
 def _wave_axis(waves: NeuronWaves) -> str:
@@ -117,8 +113,8 @@ def _draw_frequencies(axes: Axes, waves: NeuronWaves, outputs: NeuronWaves | Non
         axes.bar(places, waves.counts(waves.high), width=0.9, color=_HIGH_COLOR, label=f"IPR above {HIGH_IPR}")
     if outputs is not None:
         axes.step(places, outputs.counts(), where="mid", color=OUTPUT_COLOR, linewidth=1.2, label=outputs.layer)
-    axes.xaxis.set_major_locator(_round_steps())
-    axes.yaxis.set_major_locator(_round_steps())
+    axes.xaxis.set_major_locator(round_ticks())
+    axes.yaxis.set_major_locator(round_ticks())
     axes.margins(y=0.3)  # room for the legend
     axes.legend(loc="upper right")
 

@@ -148,7 +148,7 @@ EXPERIMENT = Experiment(
             ),
             seeds=1,
             cause=Cause(
-                Reason.DIFFERENT,
+                Reason.EXPECTATION,
                 "Two networks fail, one whose waves the IPR does not see and one that is too narrow to memorise.",
             ),
             note="Two networks fail. One learns x² + y², where the IPR does not see the periodic neurons: none is "

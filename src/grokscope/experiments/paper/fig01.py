@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from grokscope.experiments import tables
 from grokscope.experiments.claim import SEEN_AT_QUICK_SCALE, Check, Claim, Remarks
-from grokscope.experiments.dense import SEEDS, densely
+from grokscope.experiments.dense import BANDS, SEEDS, densely
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.quantities.curves import distance_from_clean, final
@@ -107,8 +107,8 @@ EXPERIMENT = Experiment(
     title="Training curves in three phases",
     caption="Accuracies during training at α = 0.5 and ξ = 0.35, and the IPR of the neurons at the end. Without "
     "weight decay the network finds the rule and memorises the corrupted labels; with weight decay it memorises "
-    "fewer of them or none, and answers with the true label instead. Accuracies are medians over seeds, in a band "
-    "from the lowest to the highest. The IPR is that of the first seed.",
+    "fewer of them or none, and answers with the true label instead. "
+    f"{BANDS} The IPR is that of the first seed.",
     needs=needs,
     draw=draw,
     claims=(

@@ -164,7 +164,7 @@ WEIGHT_DECAY_CLAIMS = (
             of=(with_decay(15), with_decay(5)),
         ),
         cause=Cause(
-            Reason.DIFFERENT,
+            Reason.UNEXPLAINED,
             "The same cells of the paper's grid generalise at weight decays 5 and 15, with one seed and about two "
             "thirds of the cells inferred.",
         ),

@@ -225,7 +225,7 @@ EXPERIMENT = Experiment(
             seen_before="Stated after the train accuracy lost had been measured for batchnorm-prunes: without the "
             "low-IPR neurons it is that of a network that memorises nothing.",
             cause=Cause(
-                Reason.DIFFERENT,
+                Reason.BOUND,
                 "What the network memorises sits in its low-IPR neurons, though their scales are small, and goes with "
                 "them.",
             ),

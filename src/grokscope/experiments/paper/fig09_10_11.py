@@ -80,7 +80,7 @@ _FIG09 = Experiment(
                 ),
             ),
             cause=Cause(
-                Reason.DIFFERENT,
+                Reason.UNEXPLAINED,
                 "The paper does not say whether it counts Partial Inversion. On the paper's grid, with one seed, six "
                 "cells of 969 fewer are inverted with BatchNorm, and 30 more are in Full Inversion "
                 "(batchnorm-completes-inversion).",
@@ -164,7 +164,7 @@ _FIG11 = Experiment(
                 ),
             ),
             cause=Cause(
-                Reason.DIFFERENT,
+                Reason.UNEXPLAINED,
                 "The paper does not say whether it counts Partial Inversion. On the paper's grid, with one seed, ten "
                 "cells of 969 fewer are inverted with LayerNorm, and 13 more are in Full Inversion "
                 "(layernorm-completes-inversion).",
@@ -198,7 +198,7 @@ _FIG11 = Experiment(
                 ),
             ),
             cause=Cause(
-                Reason.DIFFERENT,
+                Reason.UNEXPLAINED,
                 "The paper does not say whether it counts Partial Inversion. On the paper's grid, with one seed, "
                 "four cells of 969 more are inverted with BatchNorm than with LayerNorm, less than the ten that we "
                 "asked for, and 17 more are in Full Inversion, 10.8 % against 9.1 %.",

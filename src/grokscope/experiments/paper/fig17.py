@@ -215,12 +215,17 @@ EXPERIMENT = Experiment(
             "In Partial Inversion, when so many high-IPR neurons are gone that the rule is lost, more of the corrupted "
             "labels are given than before, and most clean ones still.",
             Check(
-                "gain of corrupted accuracy where test accuracy is half",
+                "gain of corrupted accuracy where test accuracy is first below 0.5",
                 _where_lost("corrupted_accuracy", gain=True),
                 low=0.1,
                 of=_PARTIAL,
             ),
-            Check("clean accuracy there", _where_lost("clean_accuracy"), low=0.7, of=_PARTIAL),
+            Check(
+                "clean accuracy where test accuracy is first below 0.5",
+                _where_lost("clean_accuracy"),
+                low=0.7,
+                of=_PARTIAL,
+            ),
             stated="2026-11-19",
             seen_before="Stated after Figure 17 had been seen.",
         ),

@@ -52,7 +52,7 @@ def _falls_back(order: str, kind: str, until: float = 1) -> Callable[[Curves], f
 
 def _only_rises(order: str, until: float = 1) -> tuple[Check, ...]:
     """Checks that the train loss only rises, or almost, in every phase, up to a fraction of pruned neurons."""
-    words = "" if until == 1 else f" up to {until:.0%} pruned"
+    words = "" if until == 1 else f" up to {100 * until:g} % pruned"
     return tuple(
         Check(
             f"largest fall over range{words}, wd {spec.optimizer.weight_decay:g}",

@@ -3,7 +3,7 @@
 from grokscope.experiments import tables
 from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim
-from grokscope.experiments.dense import SEEDS, densely
+from grokscope.experiments.dense import BANDS, SEEDS, densely
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
 from grokscope.experiments.paper import fig01
@@ -47,8 +47,8 @@ EXPERIMENT = Experiment(
     name="fig19",
     title="Training curves with dropout",
     caption="Accuracies during training at α = 0.5 and ξ = 0.35 with four dropout probabilities. Dropout keeps the "
-    "network from memorising; with too much of it the network learns neither the rule nor the labels. Accuracies are "
-    "medians over seeds, in a band from the lowest to the highest.",
+    "network from memorising; with too much of it the network learns neither the rule nor the labels. "
+    f"{BANDS}",
     needs=needs,
     draw=draw,
     claims=(

@@ -140,7 +140,7 @@ EXPERIMENT = Experiment(
                 ),
             ),
             cause=Cause(
-                Reason.DIFFERENT,
+                Reason.UNEXPLAINED,
                 "At both weight decays above the band that inverts, 10 and 20, networks find the rule and lose it: "
                 "26 and 15 of 90 cells. At α = 0.5, ξ = 0.2 and weight decay 10, test accuracy is 0.98 at step 300 "
                 "and 0.35 at step 2000, when half of the neurons are dead.",
