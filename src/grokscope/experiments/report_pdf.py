@@ -14,6 +14,7 @@ from grokscope.experiments.report_facts import ERRATA, SETTINGS
 from grokscope.experiments.sections import SECTIONS, entries_of
 from grokscope.experiments.strips import strip
 from grokscope.experiments.summary import (
+    COARSE,
     ONE,
     REDUCED,
     SEVERAL,
@@ -46,6 +47,7 @@ _SHORT: dict[str, str] = {  # in headings of tables
     UNTRAINED: "untrained",
     SEVERAL: "full size, 3+ seeds",
     ONE: "full size, 1 seed",
+    COARSE: "coarser grid",
     REDUCED: "reduced",
 }
 
