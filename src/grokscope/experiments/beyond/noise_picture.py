@@ -30,8 +30,9 @@ def draw_noise(
         grid[1, 0].set_ylabel("answers on test pairs\nof noisy operands")
         for axes in grid[1]:
             axes.set_xlabel("weight decay")
-        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(ACCURACIES))
-        figure.legend(*grid[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(_ANSWERS))
+        above, below = (axes.get_legend_handles_labels() for axes in grid[:, 0])
+        handles, labels = ([*first, *second] for first, second in zip(above, below, strict=True))
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return figure
 
 
