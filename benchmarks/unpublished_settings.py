@@ -21,7 +21,13 @@ import torch
 from grokscope import RunSpec
 from grokscope.arrays import Int64Array
 from grokscope.experiments.paper import fig12, fig15
-from grokscope.experiments.paper.fig07 import LESS_TRANSFORMER, MODULE_RATES, MORE_RATED, MORE_TRANSFORMER, TRANSFORMER
+from grokscope.experiments.paper.deep_networks import (
+    LESS_TRANSFORMER,
+    MODULE_RATES,
+    MORE_RATED,
+    MORE_TRANSFORMER,
+    TRANSFORMER,
+)
 from grokscope.experiments.paper.fig13 import DROPOUTS
 from grokscope.measure import NeuronSpectra
 from grokscope.measure.behaviour import Behaviour, behaviour_from

@@ -16,8 +16,8 @@ from grokscope.experiments.catalogue import CLAIMS
 from grokscope.experiments.cause import Superseded
 from grokscope.experiments.claim import Check, CheckResult, Claim, Finding, Verdict, examine
 from grokscope.experiments.evidence import Evidence, Needs, Untrained, View, best_scale, missing_networks
+from grokscope.experiments.paper.deep_networks import DEEP_MLP
 from grokscope.experiments.paper.fig03 import WEIGHT_DECAY, with_decay
-from grokscope.experiments.paper.fig07 import DEEP_MLP
 from grokscope.experiments.quantities.regions import larger_share, share
 from grokscope.experiments.scale import MIXED, PAPER, QUICK, SCALES, TINY, Scale
 from grokscope.experiments.verdicts import Findings

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from grokscope.experiments.paper.fig07 import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
+from grokscope.experiments.paper.deep_networks import DEEP_MLP, MORE_MLP, MORE_TRANSFORMER, TRANSFORMERS
 from grokscope.experiments.quantities.deep import (
     both_high,
     ipr_growth,

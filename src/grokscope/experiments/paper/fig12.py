@@ -11,7 +11,7 @@ from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
-from grokscope.experiments.paper.fig07 import MORE_RATED, MORE_TRANSFORMER, UNKNOWN_OPTIMISER
+from grokscope.experiments.paper.deep_networks import MORE_RATED, MORE_TRANSFORMER, UNKNOWN_OPTIMISER
 from grokscope.experiments.quantities.curves import final
 from grokscope.experiments.quantities.deep import ipr_growth, ipr_ratio
 from grokscope.experiments.scale import Scale

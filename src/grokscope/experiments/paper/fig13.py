@@ -5,8 +5,8 @@ from grokscope.experiments.cause import Cause, Reason, Superseded
 from grokscope.experiments.claim import Check, Claim
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper.deep_networks import DEEP_NETWORKS_SEEN, LESS_TRANSFORMER
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
-from grokscope.experiments.paper.fig07 import DEEP_NETWORKS_SEEN, LESS_TRANSFORMER
 from grokscope.experiments.quantities.curves import final, final_ratio
 from grokscope.experiments.quantities.deep import ipr_growth
 from grokscope.experiments.quantities.regions import GENERALISING, share_grown

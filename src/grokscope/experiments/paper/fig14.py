@@ -7,8 +7,8 @@ from grokscope.experiments.cause import Cause, Reason
 from grokscope.experiments.claim import Check, Claim, Remarks
 from grokscope.experiments.evidence import Evidence, Needs
 from grokscope.experiments.experiment import Drawing, Experiment
+from grokscope.experiments.paper.deep_networks import MORE_MLP
 from grokscope.experiments.paper.fig03 import CORRUPTIONS, DATA_FRACTIONS
-from grokscope.experiments.paper.fig07 import MORE_MLP
 from grokscope.experiments.quantities.curves import final, final_ratio, ratio
 from grokscope.experiments.quantities.deep import ipr_growth, output_ipr
 from grokscope.experiments.scale import Scale
