@@ -96,6 +96,13 @@ def test_a_single_panel_and_named_ones_are_left_alone() -> None:
             "p = 59, N = 300, weight decay = 0, steps = 2000, one seed (smaller than with --scale paper: p = 97, "
             "N = 500, weight decay = 0, steps = 2000, one seed)",
         ),
+        (
+            Needs((RunSpec(),), diagrams=(PLAN,)),
+            QUICK,
+            "diagrams: p = 59, N = 300, weight decay = 0, steps = 2000, one seed (smaller than with --scale paper: "
+            "p = 97, N = 500, weight decay = 0, steps = 2000, one seed); beside them: p = 97, N = 500, α = 0.5, "
+            "ξ = 0.35, weight decay = 0, steps = 2000, one seed",
+        ),
     ],
 )
 def test_the_line_above_says_what_all_networks_share(needs: Needs, scale: Scale, words: str) -> None:

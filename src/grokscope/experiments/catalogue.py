@@ -14,10 +14,10 @@ from grokscope.sweeps.plan import Plan
 
 _MODULES = """
     paper.table1 paper.table2
-    paper.fig01 paper.fig02 paper.fig03 paper.fig04 paper.fig05 paper.fig06 paper.fig07 paper.fig08 paper.fig09_10_11
-    paper.fig12 paper.fig13 paper.fig14 paper.fig15 paper.fig16 paper.fig17 paper.fig18 paper.fig19 paper.fig20_21_22
-    paper.fig23 paper.fig24 paper.fig25 paper.fig26 paper.fig27 paper.fig28 paper.fig29 paper.fig30 paper.fig31
-    paper.fig32 paper.analytic
+    paper.fig01 paper.fig02 paper.fig03 paper.fig04 paper.fig05 paper.fig06 paper.fig07 paper.fig07a paper.fig07b
+    paper.fig08 paper.fig09_10_11 paper.fig12 paper.fig13 paper.fig14 paper.fig15 paper.fig16 paper.fig17 paper.fig18
+    paper.fig19 paper.fig20_21_22 paper.fig23 paper.fig24 paper.fig25 paper.fig26 paper.fig27 paper.fig28 paper.fig29
+    paper.fig30 paper.fig31 paper.fig32 paper.analytic
     beyond.fate beyond.groups beyond.modulus beyond.noise beyond.probability beyond.prunable
 """
 

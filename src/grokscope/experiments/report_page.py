@@ -25,6 +25,7 @@ from grokscope.experiments.summary import (
     in_force,
     reasons,
     summary,
+    superseded_words,
 )
 
 _SMALLER = "not at the paper's size"
@@ -92,8 +93,8 @@ def report(all_entries: Iterable[Entry], gallery: Mapping[str, Shown], compute: 
         "## Section by section",
         "",
         "Below each figure are its claims. A line shows a check: [ and ] are its bounds, ═ what they allow, ● a seed "
-        "inside and ○ one outside. Where only the mean over seeds was kept it is the mark, with ─ for the standard "
-        "deviation. Numbers in full are in [the ledger](claims.md).",
+        "inside and ○ one outside. Of some checks only the mean and the standard deviation over seeds were kept: there "
+        "the mark is the mean, and ─ reaches as far as the deviation. Numbers in full are in [the ledger](claims.md).",
         "",
     ]
     for section, found in parts:
@@ -134,17 +135,20 @@ def summary_words(entries: Sequence[Entry], gallery: Mapping[str, Shown], comput
     claims = sum(is_the_papers(entry.claim) for entry in in_force(entries))
     causes = reasons([entry for entry in entries if is_the_papers(entry.claim)])
     easy = _share(("fig01", "fig02", "fig04", "fig06", "fig17", "fig18", "fig19", "fig23"), entries)
-    hard = _share(("fig07", "fig12", "fig13", "fig14", "fig15"), entries)
+    hard = _share(("fig07a", "fig07b", "fig12", "fig13", "fig14", "fig15"), entries)
     return [
         f"Scope. All figures and tables of the paper, and {claims} claims that check its statements with a number, "
         f"some of them under settings that it leaves open. Of {len(papers)} pictures (figures, the two halves of "
-        f"Figure 3, tables, and one of the theory) {len(full)} are drawn at the paper's size: p = 97 and its "
+        f"Figures 3 and 7, tables, and one of the theory) {len(full)} are drawn at the paper's size: p = 97 and its "
         f"widths{coarser}, diagrams with one seed. The others are smaller, and named as such. {_run_cells(full)}",
         "Method. A statement is a claim with one or more checks, each a number with bounds. They were fixed before "
         "measuring, except where a claim is marked as not blind, and are never moved. Of a few claims a check was "
-        "added, changed or taken out after a first result, which is said with each. A claim that was read wrongly or "
-        "could hardly fail stays, superseded by a later one. Settings that the paper leaves open come from the "
-        "authors' code or are our choice; a table below says which.",
+        "added, changed or taken out after a first result, which is said with each. A claim that was read wrongly, "
+        "could hardly fail, or asked for more than the paper says stays, superseded by a later one. "
+        f"{superseded_words(entries)} Settings that the paper leaves open come from the authors' code or are our "
+        "choice; a table below says which. Runs were trained on several CPUs, and with kernels that differ in their "
+        "rounding. The same run then differs in the third digit, and by more where training is chaotic, so that one "
+        "run can have two numbers in two places.",
         f"Result. {' '.join(summary(entries))} Causes of the paper's claims that fail or are open: {causes}.",
         "What was easy. The two-layer network with full batches: nearly all its settings are published, and its "
         "phases, its neurons and its pruning come out with them. Of the paper's claims about Figures 1, 2, 4, 6, 17, "
@@ -262,7 +266,7 @@ def _figure(name: str, shown: Shown | None, entries: Sequence[Entry]) -> list[st
         words = "; ".join([f"`{shown.command}`", *shown.remarks])
         lines += [f"{words} · [settings and runs](gallery/{name}.txt)", ""]
     if failing := [entry.claim.id for entry in entries if entry.verdict is Verdict.FAILS]:
-        lines += [f"What is seen here differs from what the claims ask in {', '.join(failing)}.", ""]
+        lines += [f"Claims that fail: {', '.join(failing)}.", ""]
     if not entries:
         lines += ["No claims of its own.", ""]
     said: dict[str, str] = {}  # explanations, and the first claim with each

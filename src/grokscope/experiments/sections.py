@@ -17,7 +17,7 @@ SECTIONS = (
     Section("1 Introduction and preliminaries", ("fig01", "fig02")),
     Section("2 Grokking with label noise", ("table1", "fig03a", "fig03b")),
     Section("2.1 Generalizing and memorizing sub-networks", ("fig04", "fig05", "fig06")),
-    Section("2.2 General architectures", ("fig07",)),
+    Section("2.2 General architectures", ("fig07a", "fig07b")),
     Section("C Quantitative characterization of phases", ("table2",)),
     Section("D Analytical solution", ("analytic",)),
     Section("E Forgetting phase", ("fig08",)),

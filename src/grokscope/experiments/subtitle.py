@@ -13,12 +13,20 @@ def subtitle(needs: Needs, scale: Scale) -> str:
     own = shared_settings(plans, networks, seeds)
     full = shared_settings(needs.diagrams, needs.networks, needs.seeds)
     if not scale.full and own != full:
-        return f"{own} (smaller than with --scale {PAPER.name}: {full})"
+        diagrams, full_diagrams = shared_settings(plans), shared_settings(needs.diagrams)
+        if networks and networks == list(needs.networks) and diagrams != full_diagrams:  # only diagrams are smaller
+            beside = shared_settings(networks=networks, seeds=seeds)
+            return f"diagrams: {_smaller(diagrams, full_diagrams)}; beside them: {beside}"
+        return _smaller(own, full)
     own = shared_settings(plans, networks, seeds, max([needs.seeds, *(plan.seed_count for plan in needs.diagrams)]))
     for whole, plan in zip(needs.diagrams, plans, strict=True):
         if _cells_of(plan) != _cells_of(whole):
             return f"{own} ({_cells_of(plan)} of {_cells_of(whole)} cells)"
     return own
+
+
+def _smaller(own: str, full: str) -> str:
+    return f"{own} (smaller than with --scale {PAPER.name}: {full})"
 
 
 def _cells_of(plan: Plan) -> str:

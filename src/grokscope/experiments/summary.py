@@ -57,6 +57,27 @@ def _what_holds(entries: Sequence[Entry]) -> list[str]:
     return [f"Behind the {len(good)} that hold: {parts}; not blind: {seen}."]
 
 
+def superseded_words(entries: Sequence[Entry]) -> str:
+    """How the claims fared that were superseded, and those that took their places."""
+    known = {entry.claim.id: entry for entry in entries}
+    before = [entry for entry in entries if entry.claim.superseded and entry.results]
+    held = [entry for entry in before if entry.found is Verdict.HOLDS]
+    others = [entry for entry in before if entry.found is not Verdict.HOLDS]
+    if not before:
+        return ""
+
+    def successors(older: Sequence[Entry]) -> list[Entry]:
+        names = {name: None for entry in older if entry.claim.superseded for name in entry.claim.superseded.by}
+        return [known[name] for name in names if name in known and known[name].results]
+
+    after_held, after_others = successors(held), successors(others)
+    return (
+        f"Of {len(before)} superseded claims {len(others)} had not held; of the {len(after_others)} in their places "
+        f"{len(holding(after_others))} hold. The other {len(held)} had held; of the {len(after_held)} in their places "
+        f"{len(after_held) - len(holding(after_held))} do not."
+    )
+
+
 def reasons(entries: Sequence[Entry]) -> str:
     """Why claims do not hold, and how many for each reason."""
     causes = [cause for entry in in_force(entries) if (cause := cause_of(entry))]

@@ -29,7 +29,7 @@ from grokscope.spec import RunSpec
 
 _IPR_BINS = 40
 _MOST_OWN_COLUMNS = 4
-_IPR_LIMITS = (0.2, 0.4, 1.0)  # where the axis of a histogram may end
+_IPR_LIMITS = (0.2, 0.4, 0.5, 1.0)
 _MOST_ABREAST = 3  # panels in a row, for which a page has room
 _LEGEND_ABREAST = 3  # entries below each column
 _STRIP = (0.953, 0.99)  # of the height of a panel

@@ -197,6 +197,11 @@ def _claim(name: str, paper: str, statement: str, *checks: Check, **remarks: Unp
     return Claim(name, paper, statement, checks, **remarks)
 
 
+_EXPONENT_OF_EQUATION_2 = (
+    "The prefactors of Equation 2 are (2/N)^(1/3), as Equation 6 needs; their exponent is printed as −1/3."
+)
+
+
 EXPERIMENT = Experiment(
     name="analytic",
     title="The analytic network against its width",
@@ -212,8 +217,7 @@ EXPERIMENT = Experiment(
             "A wide enough network with the weights of Equation 2 is right on every pair without training.",
             Check("accuracy on all pairs, N = 500", _accuracy, low=1, of=_SECOND),
             Check("accuracy on all pairs, N = 16000", _accuracy, low=1, of=_WIDEST),
-            erratum="The prefactors of Equation 2 are (2/N)^(1/3), as Equation 6 needs; their exponent is printed "
-            "as −1/3.",
+            note="It holds with the exponent as it is printed, too: another prefactor scales all logits alike.",
         ),
         _claim(
             "corrections-vanish",
@@ -221,6 +225,7 @@ EXPERIMENT = Experiment(
             "The error of the analytic network falls as one over the square root of its width.",
             Check("exponent of the error in the width", _exponent, low=-0.55, high=-0.45, of=_ALL_WIDTHS),
             Check("error times √N, which the random phases make 2", _amplitude, low=1.9, high=2.1, of=_WIDEST),
+            erratum=_EXPONENT_OF_EQUATION_2,
         ),
         _claim(
             "logits-are-delta",
@@ -228,6 +233,7 @@ EXPERIMENT = Experiment(
             "The logits of a wide analytic network are 1 for the right answer and 0 for the others.",
             Check("mean logit of the right answer, N = 16000", _logit_of_truth, low=0.95, high=1.05, of=_WIDEST),
             Check("root mean square of the other logits, N = 16000", _other_logits, high=0.05, of=_WIDEST),
+            erratum=_EXPONENT_OF_EQUATION_2,
         ),
         _claim(
             "frequencies-suffice",
@@ -249,9 +255,9 @@ EXPERIMENT = Experiment(
                 of=_DEFAULT,
             ),
             Check("IPR of equal waves, times p", _flat, low=1, of=_DEFAULT),
-            erratum="The range [1/p, 1] mixes two transforms. With one of each pair of conjugate waves, as here, it is "
-            "[1/⌈p/2⌉, 1]; with both the least is 1/p, and a wave has 1/2.",
-            note="It follows from the definition, so it tests our transform more than the paper.",
+            note="It follows from the definition, so it tests our transform more than the paper. The range [1/p, 1] "
+            "is wider than it need be: with one of each pair of conjugate waves, as here, it is [1/⌈p/2⌉, 1]; with "
+            "both the least is 1/p, and a wave has 1/2.",
         ),
         _claim(
             "gradient-formula",
@@ -281,7 +287,7 @@ EXPERIMENT = Experiment(
             superseded=Superseded(
                 ("gradient-degree-grows",),
                 "2026-11-19",
-                "The paper names no power for random weights that we could miss.",
+                "The paper gives no number for random weights, so the bound of 2.5 tested nothing that it says.",
             ),
         ),
         _claim(

@@ -50,7 +50,8 @@ EXPERIMENT = Experiment(
     caption="Three-layer ReLU MLPs whose weights start with variance 2/fan-in (standard), or larger, 2/N^(2/3), which "
     "makes training lazier: phases over α and ξ, and the IPR of rows of the input layer and, outlined, of columns of "
     "the output layer, at α = 0.8, ξ = 0.2. "
-    "In the paper the output layer of the lazier network is the more periodic one; here it is the less periodic one.",
+    "In the paper the output layer of the lazier network is the more periodic one; here it is the less periodic one. "
+    "At the scale `mixed` the diagrams are of smaller networks, with more weight decay.",
     needs=needs,
     draw=draw,
     claims=(

@@ -97,7 +97,8 @@ _OTHER_RATES = Cause(
     "No learning rate of four shows all that the paper says; this is 0.005, which follows from the rule of Appendix "
     "A.1 for small batches, if it is meant for this network. With 0.0005, 0.001 and 0.002 the corrupted accuracy is "
     "0.97, 0.98 and 0.76, the test accuracy 0.09, 0.99 and 1.00, and the rank correlations are -0.21, 0.43 and 0.89 "
-    "at the output, 0.01, 0.34 and 0.26 at the input (means of three seeds, docs/settings.md).",
+    "at the output, 0.01, 0.34 and 0.26 at the input (means of three seeds, docs/settings.md). The number of steps is "
+    "not stated either: at step 3400 of our 8000 the corrupted accuracy is 0.84 with a test accuracy of 0.99 (seed 0).",
 )
 
 
@@ -119,7 +120,8 @@ EXPERIMENT = Experiment(
     "accuracies, the IPR of its neurons at the input (rows of U and V) and at the output (columns of W), and the scale "
     "|γ| of the BatchNorm next to them. "
     "In the paper it memorises all corrupted labels, and at the input |γ| does not follow the IPR; here it "
-    "memorises a part of them, and |γ| follows the IPR there, too.",
+    "memorises a part of them, and |γ| follows the IPR there, too. The paper does not state the number of steps: after "
+    "3400 of our 8000 it memorises most (0.84), and unlearns after that.",
     needs=needs,
     draw=draw,
     claims=(
@@ -226,6 +228,8 @@ EXPERIMENT = Experiment(
             "At the input of that network the scales of BatchNorm hardly follow the IPR.",
             Check("rank correlation at the input", _input_correlation, low=-0.3, high=0.3, of=SPEC),
             cause=_OTHER_RATES,
+            note="The same three runs on another CPU have correlations of 0.48, 0.52 and 0.42, all outside the bound "
+            "(docs/settings.md).",
         ),
     ),
 )

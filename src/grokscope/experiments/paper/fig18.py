@@ -131,8 +131,8 @@ EXPERIMENT = Experiment(
     title="Pruning by IPR in three phases: losses",
     caption="Train and test loss of the networks of Figure 17 while their neurons are removed: lowest IPR first "
     "(left) and highest IPR first (right). A network without neurons has loss 1/p. The text of the paper says that "
-    "the train loss is monotonic in all cases; without weight decay it turns in (b), as the caption of Figure 18(a) "
-    "allows.",
+    "the train loss is monotonic in all cases. Without weight decay it is not: on the left it has dips and falls in "
+    "the end, and on the right it turns, which the caption of the paper's Figure 18(a, right) allows.",
     needs=needs,
     draw=draw,
     claims=(

@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
     name="fig19",
     title="Training curves with dropout",
     caption="Accuracies during training at α = 0.5 and ξ = 0.35 with four dropout probabilities. Dropout keeps the "
-    "network from memorising; with too much of it the network learns neither the rule nor the labels. "
+    "network from memorising; with too much of it the network learns neither the rule nor all of the labels. "
     f"{BANDS}",
     needs=needs,
     draw=draw,
@@ -87,7 +87,7 @@ EXPERIMENT = Experiment(
         Claim(
             "dropout-confuses",
             "Section 2, Figure 19(d)",
-            "With very high dropout the network never finds the rule, nor memorises the labels.",
+            "With very high dropout the network never finds the rule, nor memorises all of the labels.",
             (
                 Check("train accuracy at dropout 0.9", final("train_accuracy"), high=HIGH_ACCURACY, of=_TOO_MUCH),
                 Check("best test accuracy at dropout 0.9", _best_test, high=HIGH_ACCURACY, of=_TOO_MUCH),

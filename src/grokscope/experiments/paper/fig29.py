@@ -148,6 +148,8 @@ EXPERIMENT = Experiment(
             ),
             stated="2026-11-17",
             seen_before=_SEEN,
+            note="At the quick scale it rests on few cells of 25: without weight decay wide networks generalise in "
+            "two fewer, and with weight decay 15 in one more.",
         ),
     ),
 )

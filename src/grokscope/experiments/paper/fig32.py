@@ -112,9 +112,9 @@ EXPERIMENT = Experiment(
     title="Neurons that can be pruned, against the width",
     caption="Neurons are removed, lowest IPR first, as long as the network keeps the rule: with test accuracy at "
     "most 0.01 below that of the whole network, or with at least 0.95 (learning rate 0.005, weight decay 1, α = 0.5, "
-    "ξ = 0.35). Mean over seeds; if there are several, the band is the standard error. Wider networks start from a "
-    "lower test accuracy, and the less there is to keep, the fewer neurons it takes; so the second measure asks the "
-    "same of all.",
+    "ξ = 0.35). Mean over seeds; if there are several, the band is the standard error. The networks start from "
+    "different test accuracies, and the less there is to keep, the fewer neurons it takes; so the second measure asks "
+    "the same of all.",
     needs=needs,
     draw=draw,
     claims=(
