@@ -28,7 +28,7 @@ def needs_of(rows: Sequence[Row]) -> Needs:
 
 
 def draw_rows(evidence: Evidence, rows: Sequence[Row]) -> Drawing:
-    """A row below the other."""
+    """One row below the other."""
     diagrams = [evidence.diagram(row.diagram) for row in rows]
     beside = [{_title(result): result for result in evidence.networks(row.networks)} for row in rows]
     named = {f"{result.spec.model.kind} {title}": result for row in beside for title, result in row.items()}

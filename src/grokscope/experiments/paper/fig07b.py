@@ -65,9 +65,9 @@ EXPERIMENT = Experiment(
     name="fig07b",
     title="Phase diagrams and IPR of a three-layer MLP",
     caption="A three-layer ReLU MLP with little weight decay and with more: the phases over α and ξ, and the IPR of "
-    "its input neurons at α = 0.8, ξ = 0.2, with an outline of the same before training. The paper's own weight "
-    "decays, 10 and 50, belong to an unpublished optimiser scheme; here it is plain AdamW. With more weight decay the "
-    "network of the histogram inverts fully, as in the paper; with less it memorises, where the paper's coexists.",
+    "its input neurons at α = 0.8, ξ = 0.2, with an outline of the same before training. The weight decays are "
+    "ours, with plain AdamW: the optimiser scheme of the paper is not published. With more weight decay the network of "
+    "the histogram inverts fully, and with less it memorises.",
     needs=lambda scale: needs_of([ROW]),
     draw=lambda evidence: draw_rows(evidence, [ROW]),
     claims=(
