@@ -61,8 +61,8 @@ SETTINGS = (
     Setting("Transformers", "plain AdamW; logits and scores divided by √d, where the authors' code has d", ASSUMED),
     Setting(
         "Figure 7",
-        "weight decays 0.5 and 2 (Transformer, where the figure has 10 and 50), 1 and 5 (MLP); 2.5 times as much in the "
-        "smaller networks of `--scale mixed`",
+        "weight decays 0.5 and 2 (Transformer, where the figure has 10 and 50), 1 and 5 (MLP); 2.5 times as much in "
+        "the smaller networks of `--scale mixed`",
         ASSUMED,
     ),
     Setting(
