@@ -100,9 +100,9 @@ def claims(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as runs:
-    ...     findings = claims("corrections-vanish", scale="tiny", store=runs)
+    ...     findings = claims("frequencies-suffice", scale="tiny", store=runs)
     >>> [(finding.claim.id, finding.verdict.value) for finding in findings]
-    [('corrections-vanish', 'holds')]
+    [('frequencies-suffice', 'holds')]
 
     `names` are of claims, figures or files of your own; none means all claims. With `run=False` nothing is trained, and
     claims that lack runs are reported as not run. `out` is a file for the ledger: .md or .json.
