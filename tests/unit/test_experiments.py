@@ -68,10 +68,17 @@ def test_claims_have_names_of_their_own() -> None:
         assert all(CLAIMS[claim.id] is claim for claim in experiment.claims)
 
 
-def test_the_halves_of_figure_3_share_its_claims_between_them() -> None:
-    whole, weight_decay, dropout = (EXPERIMENTS[name] for name in ("fig03", "fig03a", "fig03b"))
-    assert (*weight_decay.claims, *dropout.claims) == whole.claims
-    for half in (weight_decay, dropout):
+@pytest.mark.parametrize("figure", ["fig03", "fig07"])
+def test_the_halves_of_a_figure_share_its_claims_and_its_runs_between_them(figure: str) -> None:
+    whole, *halves = (EXPERIMENTS[name] for name in (figure, f"{figure}a", f"{figure}b"))
+    assert whole.claims == tuple(claim for half in halves for claim in half.claims)
+    needs = [half.needs(TINY) for half in halves]
+    assert whole.needs(TINY).networks == tuple(spec for half in needs for spec in half.networks)
+    assert whole.needs(TINY).diagrams == tuple(plan for half in needs for plan in half.diagrams)
+
+
+def test_the_halves_of_figure_3_need_what_their_claims_need() -> None:
+    for half in (EXPERIMENTS["fig03a"], EXPERIMENTS["fig03b"]):
         assert all(claim.needs(TINY) == half.needs(TINY) for claim in half.claims)
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from grokscope.experiments.catalogue import CLAIMS, EXPERIMENTS
+from grokscope.experiments.cause import Superseded
 from grokscope.experiments.claim import Check, CheckResult, Claim, Verdict
 from grokscope.experiments.record import Entry, Remembered, read_record
 from grokscope.experiments.report_page import Compute, Shown, read_gallery, report
 from grokscope.experiments.sections import SECTIONS
 from grokscope.experiments.strips import strip
-from grokscope.experiments.summary import by_blindness, by_size, size_of, summary
+from grokscope.experiments.summary import by_blindness, by_size, size_of, summary, superseded_words
 from grokscope.spec import RunSpec
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,26 @@ def test_the_summary_says_how_much_is_behind_what_holds() -> None:
     assert size_of(replace(entries[0], claim=CLAIMS["descent-settles-with-the-rule"])) == "at a reduced scale"
     assert by_blindness(entries)[1] == ["holds", "3", "1"]
     assert summary([]) == []
+
+
+def superseded(older: Entry, newer: str) -> Entry:
+    return replace(older, claim=replace(older.claim, superseded=Superseded((newer,), "2026-11-19", "It was vague.")))
+
+
+def test_the_summary_says_how_superseded_claims_and_their_successors_fared() -> None:
+    entries = [
+        superseded(entry("a", 0.3), "b"),  # failed, and its successor holds
+        entry("b", 0.5),
+        superseded(entry("c", 0.5), "d"),  # held, and its successor fails
+        entry("d", 0.3),
+        superseded(entry("e", 0.5), "f"),  # held, and its successor was not run
+        replace(entry("f", 0.5), results=()),
+    ]
+    assert superseded_words(entries) == (
+        "Of 3 superseded claims 1 had not held; of the 1 in their places 1 hold. The other 2 had held; of the 1 in "
+        "their places 1 do not."
+    )
+    assert superseded_words([entries[1]]) == ""
 
 
 @pytest.mark.parametrize("value", [-1.0, 0.0, 0.39, 0.4, 0.41, 7.0])
